@@ -96,7 +96,7 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	}
 	h.NotCaptured += h.holes.acknowledged(acked)
 	h.big.delivered(acked, h.recent.find((acked-1)&packet.PSNMask))
-	h.answers.add(acked, p.Time)
+	h.answers.add(acked, p.Time, h.clean.mean/16)
 	h.flags &^= partial
 }
 

@@ -150,10 +150,11 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 		return
 	}
 	switch {
-	case outstanding == 0 && h.repeat.latest == 0: // without time-outs it suffices to know about how long that takes
+	case outstanding == 0 && h.repeat.latest == 0 && (p.Opcode.Role() != packet.ReadRequest || h.Window <= h.psnsOf(p)): // without time-outs it suffices to know about how long that takes
 		h.turn.add(p.Time - acked)
 	case outstanding == 0 || h.flags&blocked != 0:
-		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok { // the ACK that opened the window
+		at, ok := h.answers.since((p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask) // the ACK that opened the window
+		if ok && h.reads.filled < at && h.reads.holes.n == 0 {
 			h.turn.add(p.Time - at)
 		}
 	}
@@ -189,8 +190,14 @@ func (h *Half) learnMTU(p *Packet) {
 	}
 	h.mtu = p.Data
 	if h.loose != 0 {
+		was := h.next
 		h.next = (h.read.PSN + h.responsesTo(h.read.Message)) & packet.PSNMask
 		h.loose = 0
+		for i := range h.rounds.list[:h.rounds.n] {
+			if o := &h.rounds.list[i]; o.end == was {
+				o.end = h.next
+			}
+		}
 	}
 }
 

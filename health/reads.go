@@ -13,6 +13,7 @@ type reads struct {
 	from   uint32
 	seen   uint32 // the PSN after the highest of a response at that time
 	newest int64  // time of the latest response that had not passed before
+	filled int64  // time of the latest one that was missing before
 }
 
 // ask notes a READ request.
@@ -46,7 +47,7 @@ func (h *Half) readResponse(p *Packet) {
 	switch {
 	case !r.known, d > maxGap, d < -maxGap:
 		r.holes, r.known = holes{}, true
-	case d > 0 && (at&first == 0 || r.inside):
+	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
 		r.holes.add(r.next, uint32(d), p.Time)
 	case d < 0:
 		h.readAgain(p)
@@ -58,6 +59,12 @@ func (h *Half) readResponse(p *Packet) {
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
+}
+
+// wasRead reports whether a READ was asked for with a PSN.
+func (h *Half) wasRead(psn uint32) bool {
+	s := h.recent.find(psn)
+	return s != nil && s.read
 }
 
 // readAgain is a READ response whose PSN was passed before.
@@ -74,13 +81,16 @@ func (h *Half) readAgain(p *Packet) {
 			h.OutOfOrder++
 		}
 		r.holes.fill(i, p.PSN)
-		r.newest = p.Time
+		r.newest, r.filled = p.Time, p.Time
 	}
 	switch {
 	case repeated:
 		h.Retransmitted[h.repeat.reads].add(p.Len)
-		if h.repeat.reads == TimeOut {
-			h.rounds.doubt(p.Len)
+		switch h.repeat.reads {
+		case TimeOut:
+			h.rounds.doubtResponse(p.Len)
+		case Implied:
+			h.doubts.reads.implied.sent.add(p.Len)
 		}
 	case i < 0:
 		h.Duplicates++

@@ -1,5 +1,7 @@
 package health
 
+import "github.com/cnpgate/cnpgate/internal/packet"
+
 // recent are the latest requests.
 type recent struct {
 	list [32]sent
@@ -11,11 +13,12 @@ type sent struct {
 	id   uint16
 	data uint16
 	asks bool // for an ACK
+	read bool
 	time int64
 }
 
 func (r *recent) add(p *Packet) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Time}
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Opcode.Role() == packet.ReadRequest, p.Time}
 	r.at++
 }
 
@@ -126,8 +129,13 @@ type mark struct {
 
 func (a *answers) begin(psn uint32) { a.acked, a.known = psn, true }
 
-func (a *answers) add(acked uint32, now int64) {
+// add notes an answer. Those that come within a moment are one mark.
+func (a *answers) add(acked uint32, now, moment int64) {
 	a.acked, a.at = acked, now
+	if m := &a.marks[(a.next-1)%uint32(len(a.marks))]; m.at != 0 && now-m.at < moment {
+		m.acked = acked
+		return
+	}
 	a.marks[a.next%uint32(len(a.marks))] = mark{acked, now}
 	a.next++
 }

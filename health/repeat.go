@@ -122,6 +122,9 @@ func (h *Half) again(p *Packet, missed bool) {
 		h.rounds.again(p.PSN, h.psnsOf(p))
 		h.rounds.doubt(p.Len)
 	}
+	if r.cause == Implied {
+		h.doubts.reads.implied.sent.add(p.Len)
+	}
 	if p.Opcode.Role() == packet.ReadRequest {
 		h.reads.again(p)
 		r.reads = r.cause
@@ -134,8 +137,11 @@ func (h *Half) again(p *Packet, missed bool) {
 // lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
 func (h *Half) lateAgain(p *Packet) bool {
 	r := &h.repeat
+	if h.ids.known(p.ID) {
+		return r.active && h.ids.older(p.ID)
+	}
 	d := ahead(p.PSN, r.skipped)
-	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && (h.ids.older(p.ID) || p.Time-h.sent < h.silence())
+	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-h.sent < h.silence()
 }
 
 // psnsOf is how many PSNs a request that is sent again takes.
@@ -186,9 +192,17 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	case TimeOut:
 		h.timedOut(p, missed)
 	case Implied:
-		if h.hasAnswer(p.PSN) && h.reads.lostBehind(p.PSN) {
+		lost := h.hasAnswer(p.PSN) && h.reads.lostBehind(p.PSN)
+		if lost {
 			h.LostDownstream++
 		}
+		h.doubts.reads.impliedBy(h.sinceAnswer(p), r.silent, lost)
+	}
+	if p.Opcode.Role() == packet.ReadRequest && r.cause != TimeOut {
+		h.doubts.reads.repeated(p.Time, h.recent.find(p.PSN))
+	}
+	if r.cause != TimeOut && r.latestPSN == p.PSN {
+		r.latest = p.Time // the next time-out counts from here
 	}
 	r.skippedTo = r.skipped
 }
@@ -212,18 +226,49 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if h.hasAnswer(p.PSN) && p.Time-h.answers.latest < h.back*9/10 {
 		return Spurious
 	}
-	if p.Opcode.Role() == packet.ReadRequest && h.missesResponse(p) {
-		return Implied
+	if p.Opcode.Role() == packet.ReadRequest {
+		if h.onItsWay(p) {
+			return Spurious
+		}
+		if h.missesResponse(p) {
+			return Implied
+		}
+	}
+	if r.nakAt > r.latest && p.Time-r.nakAt < 400*ms && h.idle.n+h.Interval.n > 0 && !h.mayTimeOut(p.Time-h.sent) {
+		return NAKSequence // that it was slow to obey
 	}
 	return TimeOut
 }
 
+// onItsWay reports whether a READ was asked for again before a response to it could have come from here to the requester, which takes as long to react.
+func (h *Half) onItsWay(p *Packet) bool {
+	const enough = 8 // the requester may have waited for something else
+	since := h.sinceAnswer(p)
+	return since > 0 && h.turn.n >= enough && since < h.turn.least*9/10 && h.mayTimeOut(p.Time-h.sent)
+}
+
+// sinceAnswer is how long ago the answer to a READ passed, ns; 0: none did, it isn't known, or the requester has got a part of it, as it asks only for the
+// rest.
+func (h *Half) sinceAnswer(p *Packet) int64 {
+	at, ok := h.answers.since(p.PSN)
+	if !ok || h.recent.find(p.PSN) == nil {
+		return 0
+	}
+	return p.Time - at
+}
+
 // missesResponse reports whether a requester asks again for a READ because a response has come out of order. If it has asked before, and got nothing new
-// since, it is more likely a time-out.
+// since, it is more likely a time-out, unless it was silent for less than that.
 func (h *Half) missesResponse(p *Packet) bool {
 	r := &h.reads
+	if r.latest == 0 || ahead(r.next, p.PSN) <= 1 {
+		return false
+	}
+	if !h.mayTimeOut(p.Time - h.sent) {
+		return true
+	}
 	after := p.Time - r.latest
-	return r.latest != 0 && ahead(r.next, p.PSN) > 1 && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
+	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
 }
 
 // hasAnswer reports whether the answer to a request has passed here.
@@ -236,7 +281,9 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	r := &h.repeat
 	overdue, again := h.overdue(p), r.latest != 0 && r.latestPSN == p.PSN
 	if r.latest == 0 {
-		h.turn = span{}
+		if p.Opcode.Role() != packet.ReadRequest {
+			h.turn = span{}
+		}
 	} else {
 		h.spacing.add(p.Time - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
@@ -253,6 +300,12 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 		first = s.time
 	}
 	o := h.openRound(p, first)
+	if idle := p.Time - max(h.sent, h.answers.latest); o.read && h.slow(idle) {
+		h.idle.add(idle)
+	}
+	if o.silent = r.silent; o.read {
+		o.asked = h.sinceAnswer(p)
+	}
 	if h.hasAnswer(p.PSN) {
 		o.since = max(p.Time-h.answers.latest, 1)
 		if h.doubts.rounds++; !again {

@@ -29,7 +29,9 @@ type round struct {
 	ackLost               bool   // counted as a lost ACK
 	wentOn                bool   // the requester did, although no answer had come since the time-out
 	read                  bool
-	current               bool // the episode isn't over
+	asked                 int64 // of a READ: see sinceAnswer
+	silent                int64 // ns since the request before
+	current               bool  // the episode isn't over
 }
 
 // close ends the present episode.
@@ -57,9 +59,16 @@ func (s *rounds) again(psn, psns uint32) {
 	}
 }
 
-// doubt notes bytes that the present episode has caused.
+// doubt notes a request that the present episode has caused.
 func (s *rounds) doubt(bytes uint32) {
 	if s.n > 0 && s.list[s.n-1].current {
+		s.list[s.n-1].sent.add(bytes)
+	}
+}
+
+// doubtResponse notes a READ response that the latest episode has caused.
+func (s *rounds) doubtResponse(bytes uint32) {
+	if s.n > 0 {
 		s.list[s.n-1].sent.add(bytes)
 	}
 }
@@ -133,10 +142,11 @@ func (h *Half) responded(psn uint32, now int64) {
 
 // proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
 func (h *Half) proves(o *round, now int64) bool {
-	if h.repeat.notReady != 0 {
+	if h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
 		return false
 	}
-	return !o.done && (o.answers > o.resent || now-o.at < h.shortestTrip()) || o.allAnswers > o.allResent
+	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most)
+	return !o.done && (o.answers > o.resent || soon) || o.allAnswers > o.allResent
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
@@ -144,7 +154,7 @@ func (h *Half) shortestTrip() int64 {
 	const enough, many = 3, 16 // fewer may have missed the shortest one
 	switch {
 	case h.clean.n >= many:
-		return h.clean.least * 9 / 10
+		return h.clean.least * 3 / 4
 	case h.clean.n >= enough:
 		return h.clean.least / 2
 	}
@@ -162,8 +172,11 @@ func (h *Half) spurious(i int) {
 	if o.ackLost {
 		h.AcksLost -= min(h.AcksLost, 1)
 	}
-	if o.current {
-		h.repeat.spurious()
+	if o.current && h.repeat.cause == TimeOut {
+		h.repeat.cause = Spurious
+	}
+	if i == s.n-1 && h.repeat.reads == TimeOut {
+		h.repeat.reads = Spurious
 	}
 	if o.answers > o.resent || o.allAnswers > o.allResent {
 		s.counted++
@@ -177,15 +190,6 @@ func (h *Half) moveToSpurious(sent Amount, episodes uint64) {
 	h.Retransmitted[Spurious].plus(sent)
 	h.Episodes[TimeOut] -= min(episodes, h.Episodes[TimeOut])
 	h.Episodes[Spurious] += episodes
-}
-
-// spurious says that the present episode is.
-func (r *repeat) spurious() {
-	for _, c := range [...]*Cause{&r.cause, &r.reads} {
-		if *c == TimeOut {
-			*c = Spurious
-		}
-	}
 }
 
 // freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and no answer to that has come, the requester
@@ -225,6 +229,7 @@ type doubts struct {
 	wentOn      late   // those after which the requester went on before another answer
 	rounds      uint32 // all time-outs after an answer, and of how many packets
 	packets     uint32
+	reads       readDoubts
 }
 
 type late struct {
@@ -247,6 +252,9 @@ func (l *late) add(o *round) {
 // undecided keeps a round apart that is complete.
 func (h *Half) undecided(o *round) {
 	d := &h.doubts
+	if o.read {
+		d.reads.timedOut(o)
+	}
 	if o.since != 0 {
 		const enough = 3
 		d.late.add(o)
@@ -272,7 +280,9 @@ func (h *Half) decide() {
 			h.undecided(o)
 		}
 	}
-	h.decideLate()
+	if !h.decideReads() {
+		h.decideLate()
+	}
 	h.decideEarly()
 }
 
@@ -283,7 +293,7 @@ func (h *Half) decideLate() {
 	d := &h.doubts
 	l, w := &d.quick, &d.wentOn
 	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
-	case h.back == 0 && (again || l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n) && 10*l.episodes > 9*d.late.episodes):
+	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n) && 10*l.episodes > 9*d.late.episodes):
 		h.lateToSpurious(&d.late) // also the first ones, which came before a reaction was seen
 	case h.back == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n):
 		h.lateToSpurious(l)

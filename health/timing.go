@@ -21,6 +21,19 @@ func (t *timing) silence() int64 {
 	return quiet
 }
 
+// mayTimeOut reports whether a requester may have timed out that was silent for so long.
+func (t *timing) mayTimeOut(silent int64) bool {
+	return silent >= t.silence() && (t.idle.n == 0 || silent >= t.idle.least/2)
+}
+
+// slow reports whether so long after a response the requester no longer reacts to it.
+func (t *timing) slow(after int64) bool {
+	if t.turn.n == 0 {
+		return after > 100*ms
+	}
+	return after > 2*t.turn.least+20*ms
+}
+
 // obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
 // as long as to react to an ACK or to other NAKs.
 func (t *timing) obeys(after int64) bool {

@@ -63,9 +63,9 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	all = slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
-			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) || has(Asymmetric))
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
-			return has(ShortTimeOut) && h.AcksLost*20 < h.Episodes[Spurious]
+			return has(ShortTimeOut) && h.rare(h.AcksLost)
 		case Asymmetric:
 			return has(NoAnswer)
 		}
@@ -76,6 +76,9 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	}
 	return all
 }
+
+// rare reports whether so few losses may be time-outs that were not known to be spurious.
+func (h *Half) rare(lost uint64) bool { return h.NAKs[0] == 0 && 10*lost < h.Episodes[Spurious] }
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
@@ -109,8 +112,12 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.Interval.n == 0 || every > trip {
 		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
 	}
+	spacing := h.spacing
+	if r := &h.doubts.reads; spacing.n == 0 {
+		every, spacing = r.age.mean, r.spacing
+	}
 	// Some senders time out too early now and then, at any RTT.
-	if every > trip || h.spacing.n == 0 || h.spacing.mean > 16*trip {
+	if every > trip || spacing.n == 0 || spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	return Verdict{
