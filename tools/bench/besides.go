@@ -1,15 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
-
-	"github.com/cnpgate/cnpgate/agent"
-)
+import "path/filepath"
 
 // These rows are what forwarding loses to what a gateway does besides it. What recurs, recurs twice a second: in slices of 30 ms the median would not
 // see it.
@@ -87,29 +78,4 @@ func (b *bench) runningOf(l *layout, name string, change func(*gatewaySetup)) (*
 		change(&s)
 	}
 	return b.child("running", &s)
-}
-
-// fleetOfTwo starts a nats-server, and returns the configuration of two gateways that connect to it.
-func (b *bench) fleetOfTwo() (sections [2]string, err error) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
-	if err != nil {
-		return sections, err
-	}
-	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		return sections, fmt.Errorf("the nats-server did not start in a minute")
-	}
-	var public [2]string
-	key := func(i int) string { return filepath.Join(b.dir, fmt.Sprintf("%d.nk", i)) }
-	for i := range public {
-		_ = os.Remove(key(i))
-		if public[i], err = agent.CreateKey(key(i)); err != nil {
-			return sections, err
-		}
-	}
-	for i := range sections {
-		sections[i] = fmt.Sprintf("fleet: {site: bench, name: gw%d, key: %q, members: [{name: gw0, key: %s}, {name: gw1, key: %s}], servers: [%q]}\n",
-			i, key(i), public[0], public[1], s.ClientURL())
-	}
-	return sections, nil
 }
