@@ -7,46 +7,45 @@ import "path/filepath"
 
 // health compares following connections with not doing so.
 func health() group {
-	return besides("fwd_mixed_health", "as fwd_mixed, 1,024 connections followed, the default", "none followed", func(b *bench, l *layout) (with, without *process, err error) {
-		if with, err = b.gatewayOf(l, nil); err != nil {
-			return nil, nil, err
-		}
-		without, err = b.gatewayOf(l, func(s *gatewaySetup) { s.NoHealth = true })
-		return with, without, err
-	})
+	return besides("fwd_mixed_health", "as fwd_mixed, 1,024 connections followed, the default", "none followed",
+		func(b *bench, l *layout) (*process, error) { return b.gatewayOf(l, nil) },
+		func(b *bench, l *layout) (*process, error) {
+			return b.gatewayOf(l, func(s *gatewaySetup) { s.NoHealth = true })
+		})
 }
 
 // asked compares a gateway whose page is open with one that nobody asks.
 func asked() group {
-	return besides("fwd_mixed_asked", "as fwd_mixed, the API asked twice a second for all that a page shows", "nobody asks", func(b *bench, l *layout) (with, without *process, err error) {
-		if with, err = b.runningOf(l, "asked", func(s *gatewaySetup) { s.Asked = true }); err != nil {
-			return nil, nil, err
-		}
-		without, err = b.runningOf(l, "alone", nil)
-		return with, without, err
-	})
+	return besides("fwd_mixed_asked", "as fwd_mixed, the API asked twice a second for all that a page shows", "nobody asks",
+		func(b *bench, l *layout) (*process, error) {
+			return b.runningOf(l, "asked", func(s *gatewaySetup) { s.Asked = true })
+		}, alone)
 }
 
-// fleet compares a gateway of a fleet with one that is alone.
+// fleet compares a gateway of a fleet with one that is alone. The second gateway of the fleet isn't measured.
 func fleet() group {
-	return besides("fwd_mixed_fleet", "as fwd_mixed, one of a fleet of two with the same flows", "alone", func(b *bench, l *layout) (with, without *process, err error) {
-		sections, err := b.fleetOfTwo()
-		if err != nil {
-			return nil, nil, err
+	var sections [2]string
+	member := func(i int) starter {
+		return func(b *bench, l *layout) (*process, error) {
+			return b.runningOf(l, "fleet"+number10(i), func(s *gatewaySetup) { s.Fleet = sections[i] })
 		}
-		if _, err = b.runningOf(l, "fleet1", func(s *gatewaySetup) { s.Fleet = sections[1] }); err != nil { // it isn't measured
-			return nil, nil, err
-		}
-		if with, err = b.runningOf(l, "fleet0", func(s *gatewaySetup) { s.Fleet = sections[0] }); err != nil {
-			return nil, nil, err
-		}
-		without, err = b.runningOf(l, "alone", nil)
-		return with, without, err
-	})
+	}
+	return besides("fwd_mixed_fleet", "as fwd_mixed, one of a fleet of two with the same flows", "alone",
+		func(b *bench, l *layout) (p *process, err error) {
+			if sections, err = b.fleetOfTwo(); err != nil {
+				return nil, err
+			}
+			return member(0)(b, l)
+		}, alone, member(1))
 }
 
-// besides is one row that compares two gateways on mixed traffic.
-func besides(name, what, peer string, start func(b *bench, l *layout) (with, without *process, err error)) group {
+func alone(b *bench, l *layout) (*process, error) { return b.runningOf(l, "alone", nil) }
+
+// starter starts a gateway on a layout.
+type starter func(b *bench, l *layout) (*process, error)
+
+// besides is one row that compares two gateways on mixed traffic, while others exist.
+func besides(name, what, peer string, with, without starter, others ...starter) group {
 	return group{
 		name: name, cores: 2, rows: []row{{Name: name, What: what, Unit: "Mpps", Peer: peer}},
 		measure: func(b *bench, rows []row) error {
@@ -55,15 +54,20 @@ func besides(name, what, peer string, start func(b *bench, l *layout) (with, wit
 				return err
 			}
 			defer l.remove()
-			with, without, err := start(b, l)
-			if err != nil {
-				return err
+			var sides []*process
+			for _, start := range append([]starter{with, without}, others...) {
+				gw, err := start(b, l)
+				if err != nil {
+					return err
+				}
+				defer gw.close()
+				sides = append(sides, gw)
 			}
 			longer := *b
 			if !b.short {
 				longer.time, longer.runs = 20*b.time, max(b.runs/8, 1)
 			}
-			return longer.compareOne(&rows[0], with, without)
+			return longer.compareOne(&rows[0], sides[0], sides[1])
 		},
 	}
 }
