@@ -29,6 +29,7 @@ type gatewaySetup struct {
 	API       string // path of the API's socket
 	Asked     bool   // the API is asked for what a page shows
 	Fleet     string // the configuration's section, "" for none
+	Short     bool   // a run that only shows that it works: measure at once
 	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
@@ -106,6 +107,7 @@ func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, erro
 
 // child starts this program as a process that runs cnpgate's code.
 func (b *bench) child(command string, s *gatewaySetup) (*process, error) {
+	s.Short = b.short
 	setup, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

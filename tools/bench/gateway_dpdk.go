@@ -235,10 +235,12 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 // the first million packets for health, which begins after a second. Measurements begin after that.
 func (g *rig) settle() error {
 	const times, least, most = 64, 2 << 20, 128 << 20 // packets of a flow, and of all: with fewer, most packets would still be judged
-	began := time.Now()
-	for time.Since(began) < 1100*time.Millisecond {
-		if _, err := g.run(0); err != nil {
+	for began := time.Now(); ; {
+		if _, err := g.run(0); err != nil || g.setup.Short {
 			return err
+		}
+		if time.Since(began) > 1100*time.Millisecond {
+			break
 		}
 	}
 	for end := g.count().received + uint64(min(max(times*g.setup.Flows, least)*len(g.workers), most)); g.count().received < end; {

@@ -54,7 +54,10 @@ func running(args []string) (err error) {
 	if g.setup.Asked {
 		go askAll(ctx, g.setup.API)
 	}
-	if err = worker.settle(); err == nil {
+	if !g.setup.Short {
+		err = worker.settle()
+	}
+	if err == nil {
 		err = serve(func(_ string, d time.Duration) (*sample, error) { return worker.run(d), nil })
 	}
 	cancel()
