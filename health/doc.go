@@ -11,7 +11,9 @@
 //
 // A request whose PSN was passed before is late, duplicated in the network, or retransmitted. Half.behind decides which. A retransmission begins
 // an episode, which has a cause: a NAK, an RNR NAK, a READ response that was lost, or a time-out. A time-out is spurious if the ACK was already on
-// its way. That often can be said only once the ACK has come: the transmission that it answers is the one that lies a round trip back.
+// its way. That often can be said only once the ACK has come: the transmission that it answers is the one that lies a round trip back. A READ that is
+// asked for again before the requester can have reacted to a response from here has timed out, too; one of which only the rest is asked for misses a
+// response.
 //
 // # Memory and time
 //

@@ -149,8 +149,9 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	if acked < h.newest {
 		return
 	}
+	alone := p.Opcode.Role() != packet.ReadRequest || h.Window <= h.psnsOf(p) // of READs, one at a time
 	switch {
-	case outstanding == 0 && h.repeat.latest == 0 && (p.Opcode.Role() != packet.ReadRequest || h.Window <= h.psnsOf(p)): // without time-outs it suffices to know about how long that takes
+	case outstanding == 0 && h.repeat.latest == 0 && alone: // without time-outs it suffices to know about how long that takes
 		h.turn.add(p.Time - acked)
 	case outstanding == 0 || h.flags&blocked != 0:
 		at, ok := h.answers.since((p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask) // the ACK that opened the window

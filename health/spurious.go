@@ -75,11 +75,6 @@ func (s *rounds) doubtResponse(bytes uint32) {
 
 // asked notes a NAK or RNR NAK for a packet: the responder has had none from there on.
 func (s *rounds) asked(psn uint32) {
-	for i := range s.list[:s.n] {
-		o := &s.list[i]
-		if ahead(o.psn, psn) >= 0 {
-		}
-	}
 	for i := s.n - 1; i >= 0; i-- {
 		if ahead(s.list[i].psn, psn) >= 0 {
 			s.remove(i)
