@@ -17,39 +17,6 @@ func BenchmarkPacket(b *testing.B) {
 	}
 }
 
-// BenchmarkReceive measures the cost of a data packet and its acknowledgement for the receiver, as nictest is one.
-func BenchmarkReceive(b *testing.B) {
-	type frame struct {
-		octets    [MaxFrame]byte
-		n, length int
-	}
-	p := newPingPong(b)
-	data, acks := make([]frame, 4096), make([]frame, 0, 2*4096)
-	for i := 0; b.Loop(); i++ {
-		at := i % len(data)
-		if at == 0 {
-			b.StopTimer()
-			for k := range acks {
-				p.a.Receive(p.now, acks[k].octets[:acks[k].n], acks[k].length)
-			}
-			acks = acks[:0]
-			for k := range data {
-				p.now += 100
-				data[k].n, data[k].length = p.a.Next(p.now, data[k].octets[:])
-			}
-			b.StartTimer()
-		}
-		if data[at].length == 0 {
-			b.Fatal("the sender waits")
-		}
-		p.b.Receive(p.now, data[at].octets[:data[at].n], data[at].length)
-		ack := &acks[:len(acks)+1][len(acks)]
-		if ack.n, ack.length = p.b.Next(p.now, ack.octets[:]); ack.length > 0 {
-			acks = acks[:len(acks)+1]
-		}
-	}
-}
-
 // TestNoAllocations: a packet, its acknowledgement, its retransmission and its CNP need no allocation once the queues have their size.
 func TestNoAllocations(t *testing.T) {
 	p := newPingPong(t)

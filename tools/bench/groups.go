@@ -17,7 +17,7 @@ func groups() []group {
 	million := traffic{flows: 1 << 20, payload: smallest}
 	packed := traffic{flows: 1 << 20, payload: smallest, packed: true}
 	all := []group{
-		forwardingOf("fwd_mixed", "as in captures: sizes, opcodes, IPv4 and IPv6, VLANs, ACKs, CNPs, CM", (*bench).mixed, "", goals{"csum": 0.89}),
+		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
 		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.89}),
 		forwarding("fwd64v6_1k", "64-byte class, IPv6, 1,024 flows", few(traffic{v6: true}), "", goals{"csum": 0.79}),
 		more(forwarding("fwd64vlan_1k", "64-byte class, IPv4 behind one 802.1Q tag, 1,024 flows", few(traffic{vlan: true}), "", goals{"csum": 0.88})),
@@ -28,14 +28,14 @@ func groups() []group {
 		large(forwarding("fwd64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", million, "", goals{"csum": 0.79})),
 		large(forwarding("fwd64v6_1m", "64-byte class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
 		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 bytes", packed, "", nil)),
-		huge(forwarding("fwd64_10m_packed", "64-byte class, IPv4, 10,485,760 flows in random order, in buffers of 128 bytes",
+		huge(forwarding("fwd64_10m_packed", "as fwd64_1m_packed, 10,485,760 flows",
 			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
 		floor(), workers(), cnps(), health(), asked(), fleet(),
-		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}, 8),
-		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}, 6),
-		more(notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
-		waiting("reaction", "from a packet over K_max at the fabric port to its notification there", "notify", 3),
-		waiting("latency", "from the fabric port to the WAN port, without other traffic", "", 3),
+		notifying("notify", "Long-haul CNP (RoCEv2, IPv4) for every packet", "long-haul-cnp", traffic{}, 8),
+		notifying("notify_fast_cnp", "Fast CNP for every packet", "fast-cnp", traffic{v6: true}, 6),
+		more(notifying("notify_icmpv6", "Long-haul CNP (ICMPv6) for every packet", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
+		waiting("reaction", "from a packet over K_max to its notification", "notify", 3),
+		waiting("latency", "from fabric to WAN port, idle", "", 3),
 		hashing("_1k", 1<<10, 1, 1), needs(hashing("", 1<<20, 1.1, 1), 2, 0.5),
 	}
 	for _, flows := range growth {
@@ -176,7 +176,7 @@ func workers() group {
 func cnps() group {
 	return group{
 		name: "cnps",
-		rows: []row{{Name: "cnps_mpps", What: "CNPs to the senders of 1,024 flows under the control law", Unit: "M/s", Peer: "required", Wanted: 1}},
+		rows: []row{{Name: "cnps_mpps", What: "CNPs that pass, with the control law", Unit: "M/s", Peer: "required", Wanted: 1}},
 		measure: func(b *bench, rows []row) error {
 			t := traffic{flows: 1 << 10, payload: smallest}
 			var sides []side

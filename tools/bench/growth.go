@@ -28,7 +28,7 @@ func growing(n struct {
 	flows int
 }) group {
 	name := "cost_" + n.name
-	const what = "CPU time of a packet, 64-byte class, flows in random order, in buffers of 128 bytes"
+	const what = "CPU time of a packet, as fwd64_1m_packed"
 	rows := []row{{Name: name + besideCsum, What: what, Unit: "ns", Peer: "testpmd csum", less: true}}
 	if n.flows != growth[0].flows {
 		rows = append(rows, row{Name: name, What: what, Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true})

@@ -22,7 +22,7 @@ func (r *row) line() string {
 }
 
 // bounds are those of the ratio's interval.
-func (r *row) bounds() string { return figure(*r.RatioLow) + " to " + figure(*r.RatioHigh) }
+func (r *row) bounds() string { return figure(*r.RatioLow) + "–" + figure(*r.RatioHigh) }
 
 func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
 
