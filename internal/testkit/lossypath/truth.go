@@ -39,10 +39,11 @@ type transmission struct {
 	asks  bool
 	acked uint32
 	due   bool
-	// Of a READ response: the requester got it, and could use it.
-	got, used bool
-	follows   *transmission // of a NAK: the RNR NAK before it; of an episode: the same of the NAK that it obeys
-	passed    bool          // the capture
+	// Of a READ response: the requester could use it, or got it while it waited for the one before beyond.
+	used    bool
+	beyond  uint32
+	follows *transmission // of a NAK: the RNR NAK before it; of an episode: the same of the NAK that it obeys
+	passed  bool          // the capture
 }
 
 // requester is one end's requests, as the requester itself sees them.
@@ -216,9 +217,10 @@ func (t *Truth) arrived(o *transmission, now int64) {
 		r.naks = append(r.naks, nak{o.psn, now, true, nil})
 	default:
 		if o.read {
-			o.got = true
 			if o.used = !r.anyResponse || o.psn == r.readNext; o.used {
 				r.anyResponse, r.readNext = true, (o.psn+1)&packet.PSNMask
+			} else if ahead(o.psn, r.readNext) > 0 {
+				o.beyond = r.readNext + 1
 			}
 		}
 		if acked := (o.psn + 1) & packet.PSNMask; ahead(acked, r.acked) > 0 {
@@ -227,14 +229,15 @@ func (t *Truth) arrived(o *transmission, now int64) {
 	}
 }
 
-// beyond reports whether the requester got a READ response behind a PSN after a time. It is out of order if the requester still waits for that PSN.
+// beyond reports whether the requester got a READ response out of order after a time, while it waited for the one with a PSN. That one may have come since:
+// the requester had begun to ask for it.
 func (r *requester) beyond(psn uint32, after int64) bool {
 	for _, o := range slices.Backward(r.responses) {
 		if o.arrives < after && o.arrives != never {
 			return false
 		}
-		if o.read && o.got && ahead(o.psn, psn) > 0 {
-			return !slices.ContainsFunc(r.responses, func(o *transmission) bool { return o.used && o.psn == psn })
+		if o.beyond == psn+1 {
+			return true
 		}
 	}
 	return false
