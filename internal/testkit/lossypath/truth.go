@@ -28,7 +28,7 @@ type transmission struct {
 	psns    uint32  // of a request: how many PSNs it takes
 	lost    [2]bool // before the capture, and behind it
 	flow    *requester
-	begin   *transmission // of a retransmission: the first of its episode; nil: it is the first transmission
+	begin   *transmission // of a retransmission, and of a READ response to one: the first of its episode; nil: it is the first transmission
 	cause   string        // of an episode
 	request bool
 	visible bool // its PSN was repeated in the capture
@@ -37,6 +37,7 @@ type transmission struct {
 	read    bool // a READ request, or a response to one
 	// Of a request: it asks for an ACK; all PSNs before acked had come when the responder had got it; 0 answers are due if it came out of order.
 	asks  bool
+	came  bool // to the responder
 	acked uint32
 	due   bool
 	// Of a READ response: the requester could use it, or got it while it waited for the one before beyond.
@@ -53,8 +54,7 @@ type requester struct {
 	inMiddle    uint32 // the same in the capture
 	passed      bool
 	episode     *transmission
-	latest      *transmission // the first of the latest episode
-	reads       uint32        // after the highest PSN of a READ response in the capture
+	reads       uint32 // after the highest PSN of a READ response in the capture
 	anyRead     bool
 	next        uint32
 	naks        []nak           // that it has not obeyed
@@ -130,7 +130,9 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		if o.aeth = p.Opcode.Headers()&packet.HasAETH != 0; o.aeth {
 			o.syn = b[p.Ext()]
 		}
-		o.read = p.Opcode.HasPayload()
+		if o.read = p.Opcode.HasPayload(); o.read {
+			o.begin = o.flow.episodeOf(o.psn)
+		}
 		o.flow.responses = append(o.flow.responses, o)
 		if o.aeth && o.syn>>5 == 1 {
 			o.flow.refuse(o)
@@ -175,7 +177,7 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 			return ahead(n.psn, p.PSN) < 0 || n.psn == p.PSN && (n.follows == nil || obeys == nil || !obeys.rnr)
 		})
 	}
-	o.begin, r.latest = r.episode, r.episode
+	o.begin = r.episode
 	r.next = (p.PSN + o.psns) & packet.PSNMask
 	return o
 }
@@ -187,9 +189,9 @@ func (t *Truth) passed(o *transmission) {
 	if o.read && !o.request {
 		if !r.anyRead || ahead(o.psn, r.reads) >= 0 {
 			r.anyRead, r.reads = true, (o.psn+1)&packet.PSNMask
-		} else if o.begin = r.latest; o.begin != nil {
-			o.visible = true
+			return
 		}
+		o.visible = o.begin != nil
 		return
 	}
 	if !o.request {
@@ -243,8 +245,19 @@ func (r *requester) beyond(psn uint32, after int64) bool {
 	return false
 }
 
+// episodeOf is the first request of the episode that asked for a READ response, by the latest request for it that the responder has got; nil: no episode did.
+func (r *requester) episodeOf(psn uint32) *transmission {
+	for _, o := range slices.Backward(r.requests) {
+		if d := ahead(psn, o.psn); o.read && o.came && d >= 0 && d < int32(o.psns) {
+			return o.begin
+		}
+	}
+	return nil
+}
+
 // get notes a request that the responder has got. It answers those that it has had before, and of the others those that ask for it.
 func (r *requester) get(o *transmission) {
+	o.came = true
 	if !r.accepts {
 		r.accepts, r.expected = true, o.psn
 	}
