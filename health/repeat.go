@@ -219,7 +219,7 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if rnr != nil && h.obeysRNR(p.Time-rnr.at, rnr.timer) && (nak == nil || nak.psn != p.PSN || rnr.psn == p.PSN) {
 		return RNR
 	}
-	if nak != nil && h.obeys(p.Time-nak.at) {
+	if nak != nil && (h.obeys(p.Time-nak.at) || p.Time-nak.at < h.reaction()*3/2) {
 		if nak.notReady {
 			return RNR
 		}
@@ -252,17 +252,15 @@ func (h *Half) onItsWay(p *Packet) bool {
 
 // reaction is the least time that the requester takes to react to what passes here, ns; 0: not known. It asks again a little sooner than it goes on, and if
 // something was lost, some of the times are those of what was sent again.
-func (h *Half) reaction() (least int64) {
+func (h *Half) reaction() int64 {
 	enough, margin := uint32(3), int64(0)
 	if h.NAKs[0] > 0 || h.doubts.parts > 0 {
 		enough, margin = 8, 2*ms
 	}
-	for _, known := range [...]*span{&h.turn, &h.naks} {
-		if sure := known.least*9/10 - margin; known.n >= enough && (least == 0 || sure < least) {
-			least = sure
-		}
+	if h.turn.n < enough {
+		return 0
 	}
-	return least
+	return h.turn.least*9/10 - margin
 }
 
 // tooSoon reports whether so long after a response the requester can't have got it yet.
@@ -316,6 +314,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	if r.tries++; !again {
 		r.tries = 1
 	}
+	h.unheard(p)
 	first := int64(0)
 	if s := h.recent.find(p.PSN); s != nil && !again {
 		first = s.time

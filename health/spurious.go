@@ -27,6 +27,7 @@ type round struct {
 	since                 int64  // ns since the latest answer to its packets, if that had passed before; 0: none had
 	lost                  bool   // counted as lost downstream
 	ackLost               bool   // counted as a lost ACK
+	unheard               bool   // the answer before it was lost
 	wentOn                bool   // the requester did, although no answer had come since the time-out
 	read                  bool
 	cause                 Cause // that it counts for
@@ -208,6 +209,16 @@ func (h *Half) freshRounds(next uint32) {
 	}
 }
 
+// unheard notes that a packet is sent again so long after an answer to it that the answer must have been lost.
+func (h *Half) unheard(p *Packet) {
+	s := &h.rounds
+	for i := range s.list[:s.n] {
+		if o := &s.list[i]; !o.read && o.psn == p.PSN && o.since != 0 && h.reaction() > 0 && p.Time-o.at+o.since > max(h.reaction()*3/2, h.turn.mean*5/4) {
+			o.unheard = true
+		}
+	}
+}
+
 // openRound begins a round for a packet that was sent again after a time-out.
 func (h *Half) openRound(p *Packet, first int64) *round {
 	o := round{psn: p.PSN, end: h.next, at: p.Time, first: first, cause: TimeOut, read: p.Opcode.Role() == packet.ReadRequest, current: true}
@@ -228,14 +239,16 @@ type doubts struct {
 	episodes uint64
 	lost     uint64
 	elapsed  span // from the first transmission to the answer, of all
-	// Those after an answer, which the requester had not got yet, or which was lost. Quick are those that came sooner than any reaction to an ACK.
-	late, quick late
-	wentOn      late   // those after which the requester went on before another answer
-	rounds      uint32 // all time-outs after an answer, and of how many packets
-	packets     uint32
-	near        [Causes]late // READs that were asked for again about as long after a response as a reaction takes, by cause
-	reads       repeats
-	parts       uint32 // READs of which the requester asked only for the rest again
+	// Those after an answer, which the requester had not got yet, or which was lost. Soon are those that came sooner than any reaction to an ACK.
+	late    late
+	soon    uint64
+	unheard uint64 // of late: the answer was lost
+	wentOn  late   // those after which the requester went on before another answer
+	rounds  uint32 // all time-outs after an answer, and of how many packets
+	packets uint32
+	near    [Causes]late // READs that were asked for again about as long after a response as a reaction takes, by cause
+	reads   repeats
+	parts   uint32 // READs of which the requester asked only for the rest again
 }
 
 type late struct {
@@ -269,14 +282,17 @@ func (h *Half) undecided(o *round) {
 	if o.cause != TimeOut {
 		return
 	}
+	if o.unheard {
+		d.unheard++
+	} else if !o.read && h.tooSoon(o.since) && h.repeat.notReady == 0 {
+		d.soon++
+		h.wasSpurious(o)
+		return
+	}
 	if o.since != 0 {
-		const enough = 3
 		d.late.add(o)
 		if o.wentOn && h.repeat.notReady == 0 {
 			d.wentOn.add(o)
-			d.quick.add(o)
-		} else if h.turn.n >= enough && o.since < h.turn.least*9/10 {
-			d.quick.add(o)
 		}
 		return
 	}
@@ -315,12 +331,10 @@ func (h *Half) decideNear() {
 func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
-	l, w := &d.quick, &d.wentOn
+	w := &d.wentOn
 	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
-	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n) && 10*l.episodes > 9*d.late.episodes):
+	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= uint64(h.turn.n) && d.soon > 4*d.late.episodes && d.soon > 30*d.unheard):
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
-	case h.back == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n):
-		h.lateToSpurious(TimeOut, l)
 	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
 		h.lateToSpurious(TimeOut, w)
 	}
