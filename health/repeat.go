@@ -283,10 +283,10 @@ func (h *Half) missesResponse(p *Packet) bool {
 	if r.latest == 0 || ahead(r.next, p.PSN) <= 1 {
 		return false
 	}
-	if !h.mayTimeOut(p.Time - h.sent) {
+	after := p.Time - r.latest
+	if !h.mayTimeOut(p.Time-h.sent) || r.jumped(p.PSN) && !h.slow(after) {
 		return true
 	}
-	after := p.Time - r.latest
 	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
 }
 
