@@ -15,7 +15,7 @@ type reads struct {
 	newest int64  // time of the latest response that had not passed before
 	filled int64  // time of the latest one that was missing before
 	after  uint32 // the PSN after the latest response
-	jumps  [4]jump
+	jumps  [3]jump
 	jump   uint32
 }
 

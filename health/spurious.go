@@ -241,12 +241,12 @@ type doubts struct {
 	elapsed  span // from the first transmission to the answer, of all
 	// Those after an answer, which the requester had not got yet, or which was lost. Soon are those that came sooner than any reaction to an ACK.
 	late    late
-	soon    uint64
-	unheard uint64 // of late: the answer was lost
+	soon    uint32
+	unheard uint32 // of late: the answer was lost
 	wentOn  late   // those after which the requester went on before another answer
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
-	near    [Causes]late // READs that were asked for again about as long after a response as a reaction takes, by cause
+	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
 	reads   repeats
 	parts   uint32 // READs of which the requester asked only for the rest again
 }
@@ -276,7 +276,7 @@ func (h *Half) undecided(o *round) {
 		return
 	}
 	if (o.asked > 0 || o.cause == Implied) && o.asked < h.turn.least*11/10 && h.mayTimeOut(o.silent) {
-		d.near[o.cause].add(o)
+		d.near[o.cause-Implied].add(o)
 		return
 	}
 	if o.cause != TimeOut {
@@ -318,10 +318,10 @@ func (h *Half) decide() {
 // decideNear: if most READs that were asked for again timed out before a response came, the others did, too.
 func (h *Half) decideNear() {
 	d := &h.doubts
-	for cause := range Causes {
-		l := &d.near[cause]
+	for cause := Implied; cause <= TimeOut; cause++ {
+		l := &d.near[cause-Implied]
 		if l.episodes > 0 && h.Episodes[Spurious] > 2*l.episodes && h.Episodes[Spurious] > 8*uint64(d.parts) {
-			h.lateToSpurious(Cause(cause), l)
+			h.lateToSpurious(cause, l)
 		}
 	}
 }
@@ -333,7 +333,7 @@ func (h *Half) decideLate() {
 	d := &h.doubts
 	w := &d.wentOn
 	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
-	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= uint64(h.turn.n) && d.soon > 4*d.late.episodes && d.soon > 30*d.unheard):
+	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
 	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
 		h.lateToSpurious(TimeOut, w)
