@@ -17,6 +17,7 @@ type reads struct {
 	after  uint32 // the PSN after the latest response
 	jumps  [3]jump
 	jump   uint32
+	ids    ids
 }
 
 // jump is where a response came out of order.
@@ -65,6 +66,7 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
@@ -103,7 +105,7 @@ func (h *Half) readAgain(p *Packet) {
 	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
-		if repeated && r.holes.list[i].at <= r.asked {
+		if repeated && r.holes.list[i].at <= r.asked && !r.ids.older(p.ID) {
 			h.LostUpstream++
 		} else {
 			repeated = false
@@ -114,6 +116,7 @@ func (h *Half) readAgain(p *Packet) {
 	}
 	switch {
 	case repeated:
+		r.ids.again(p.ID)
 		h.Retransmitted[h.repeat.reads].add(p.Len)
 		h.rounds.doubtResponse(p.Len, h.repeat.readsAt)
 	case i < 0:
