@@ -2,10 +2,10 @@ package health
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// rounds are the latest time-outs of which it isn't decided yet whether they were spurious: whether an answer to what was sent before comes, or came, to
-// the requester. Two facts prove it. An answer that comes sooner than a round trip after the packet that was sent again is to an earlier one. And a
-// responder gives at most one answer to each packet: if more answers come than packets were sent again, one is to an earlier packet. Answers come in
-// the order of what they answer: all have come once a packet is acknowledged that was sent for the first time after the time-out.
+// rounds are the latest time-outs, and READs that may have timed out, of which it isn't decided yet whether they were spurious: whether an answer to what was
+// sent before comes, or came, to the requester. Two facts prove it of a time-out. An answer that comes sooner than a round trip after the packet that was sent
+// again is to an earlier one. And a responder gives at most one answer to each packet: if more answers come than packets were sent again, one is to an earlier
+// packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time after the time-out.
 type rounds struct {
 	list    [12]round
 	n       int
@@ -247,7 +247,7 @@ type doubts struct {
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
 	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
-	reads   repeats
+	reads   readTimes
 	parts   uint32 // READs of which the requester asked only for the rest again
 }
 
