@@ -14,6 +14,16 @@ type reads struct {
 	seen   uint32 // the PSN after the highest of a response at that time
 	newest int64  // time of the latest response that had not passed before
 	filled int64  // time of the latest one that was missing before
+	after  uint32 // the PSN after the latest response
+	jumps  [3]jump
+	jump   uint32
+	ids    ids
+}
+
+// jump is where a response came out of order.
+type jump struct {
+	from, to uint32 // the PSN after the response before, and its own
+	at       int64
 }
 
 // ask notes a READ request.
@@ -43,6 +53,7 @@ func (h *Half) readResponse(p *Packet) {
 	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
 		r.next, r.known = p.PSN, true
 	}
+	r.follow(p)
 	d := ahead(p.PSN, r.next)
 	switch {
 	case !r.known, d > maxGap, d < -maxGap:
@@ -55,10 +66,30 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
+}
+
+// follow notes where responses come out of order.
+func (r *reads) follow(p *Packet) {
+	if d := ahead(p.PSN, r.after); r.latest != 0 && d > 0 && d < maxGap {
+		r.jumps[r.jump%uint32(len(r.jumps))] = jump{r.after, p.PSN, p.Time}
+		r.jump++
+	}
+	r.after = (p.PSN + 1) & packet.PSNMask
+}
+
+// jumped reports whether a response behind one with a PSN came before it, since READs were last sent again.
+func (r *reads) jumped(psn uint32) bool {
+	for i := range r.jumps {
+		if j := &r.jumps[i]; j.at > r.asked && ahead(psn, j.from) >= 0 && ahead(psn, j.to) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // wasRead reports whether a READ was asked for with a PSN.
@@ -74,7 +105,7 @@ func (h *Half) readAgain(p *Packet) {
 	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
-		if repeated && r.holes.list[i].at <= r.asked {
+		if repeated && r.holes.list[i].at <= r.asked && !r.ids.older(p.ID) {
 			h.LostUpstream++
 		} else {
 			repeated = false
@@ -85,13 +116,9 @@ func (h *Half) readAgain(p *Packet) {
 	}
 	switch {
 	case repeated:
+		r.ids.again(p.ID)
 		h.Retransmitted[h.repeat.reads].add(p.Len)
-		switch h.repeat.reads {
-		case TimeOut:
-			h.rounds.doubtResponse(p.Len)
-		case Implied:
-			h.doubts.reads.implied.sent.add(p.Len)
-		}
+		h.rounds.doubtResponse(p.Len, h.repeat.readsAt)
 	case i < 0:
 		h.Duplicates++
 	}

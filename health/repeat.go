@@ -7,6 +7,7 @@ type repeat struct {
 	active    bool
 	cause     Cause
 	reads     Cause  // of the latest READ request that was sent again
+	readsAt   int64  // when its episode began
 	at        int64  // when it began
 	silent    int64  // ns since the request before that
 	next      uint32 // the PSN that follows in the episode
@@ -122,12 +123,9 @@ func (h *Half) again(p *Packet, missed bool) {
 		h.rounds.again(p.PSN, h.psnsOf(p))
 		h.rounds.doubt(p.Len)
 	}
-	if r.cause == Implied {
-		h.doubts.reads.implied.sent.add(p.Len)
-	}
 	if p.Opcode.Role() == packet.ReadRequest {
 		h.reads.again(p)
-		r.reads = r.cause
+		r.reads, r.readsAt = r.cause, r.at
 	}
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
@@ -196,10 +194,17 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		if lost {
 			h.LostDownstream++
 		}
-		h.doubts.reads.impliedBy(h.sinceAnswer(p), r.silent, lost)
+		since := h.sinceAnswer(p)
+		if since == 0 {
+			h.doubts.parts++
+		}
+		if h.mayTimeOut(r.silent) && !h.reads.jumped(p.PSN) {
+			o := h.openRound(p, 0)
+			o.cause, o.lost, o.asked, o.silent = Implied, lost, since, r.silent
+		}
 	}
 	if p.Opcode.Role() == packet.ReadRequest && r.cause != TimeOut {
-		h.doubts.reads.repeated(p.Time, h.recent.find(p.PSN))
+		h.doubts.reads.add(p.Time, h.recent.find(p.PSN))
 	}
 	if r.cause != TimeOut && r.latestPSN == p.PSN {
 		r.latest = p.Time // the next time-out counts from here
@@ -214,7 +219,7 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if rnr != nil && h.obeysRNR(p.Time-rnr.at, rnr.timer) && (nak == nil || nak.psn != p.PSN || rnr.psn == p.PSN) {
 		return RNR
 	}
-	if nak != nil && h.obeys(p.Time-nak.at) {
+	if nak != nil && (h.obeys(p.Time-nak.at) || p.Time-nak.at < h.reaction()*3/2) {
 		if nak.notReady {
 			return RNR
 		}
@@ -240,12 +245,26 @@ func (h *Half) causeOf(p *Packet) Cause {
 	return TimeOut
 }
 
-// onItsWay reports whether a READ was asked for again before a response to it could have come from here to the requester, which takes as long to react.
+// onItsWay reports whether a READ was asked for again before a response to it could have come from here to the requester.
 func (h *Half) onItsWay(p *Packet) bool {
-	const enough = 8 // the requester may have waited for something else
-	since := h.sinceAnswer(p)
-	return since > 0 && h.turn.n >= enough && since < h.turn.least*9/10 && h.mayTimeOut(p.Time-h.sent)
+	return h.tooSoon(h.sinceAnswer(p)) && h.mayTimeOut(p.Time-h.sent) && !h.reads.jumped(p.PSN)
 }
+
+// reaction is the least time that the requester takes to react to what passes here, ns; 0: not known. It asks again a little sooner than it goes on, and if
+// something was lost, some of the times are those of what was sent again.
+func (h *Half) reaction() int64 {
+	enough, margin := uint32(3), int64(0)
+	if h.NAKs[0] > 0 || h.doubts.parts > 0 {
+		enough, margin = 8, 2*ms
+	}
+	if h.turn.n < enough {
+		return 0
+	}
+	return h.turn.least*9/10 - margin
+}
+
+// tooSoon reports whether so long after a response the requester can't have got it yet.
+func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reaction() }
 
 // sinceAnswer is how long ago the answer to a READ passed, ns; 0: none did, it isn't known, or the requester has got a part of it, as it asks only for the
 // rest.
@@ -264,10 +283,10 @@ func (h *Half) missesResponse(p *Packet) bool {
 	if r.latest == 0 || ahead(r.next, p.PSN) <= 1 {
 		return false
 	}
-	if !h.mayTimeOut(p.Time - h.sent) {
+	after := p.Time - r.latest
+	if !h.mayTimeOut(p.Time-h.sent) || r.jumped(p.PSN) && !h.slow(after) {
 		return true
 	}
-	after := p.Time - r.latest
 	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
 }
 
@@ -295,6 +314,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	if r.tries++; !again {
 		r.tries = 1
 	}
+	h.unheard(p)
 	first := int64(0)
 	if s := h.recent.find(p.PSN); s != nil && !again {
 		first = s.time
@@ -303,7 +323,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	if idle := p.Time - max(h.sent, h.answers.latest); o.read && h.slow(idle) {
 		h.idle.add(idle)
 	}
-	if o.silent = r.silent; o.read {
+	if o.silent = r.silent; o.read && !h.reads.jumped(p.PSN) {
 		o.asked = h.sinceAnswer(p)
 	}
 	if h.hasAnswer(p.PSN) {

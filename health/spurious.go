@@ -2,10 +2,10 @@ package health
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// rounds are the latest time-outs of which it isn't decided yet whether they were spurious: whether an answer to what was sent before comes, or came, to
-// the requester. Two facts prove it. An answer that comes sooner than a round trip after the packet that was sent again is to an earlier one. And a
-// responder gives at most one answer to each packet: if more answers come than packets were sent again, one is to an earlier packet. Answers come in
-// the order of what they answer: all have come once a packet is acknowledged that was sent for the first time after the time-out.
+// rounds are the latest time-outs, and READs that may have timed out, of which it isn't decided yet whether they were spurious: whether an answer to what was
+// sent before comes, or came, to the requester. Two facts prove it of a time-out. An answer that comes sooner than a round trip after the packet that was sent
+// again is to an earlier one. And a responder gives at most one answer to each packet: if more answers come than packets were sent again, one is to an earlier
+// packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time after the time-out.
 type rounds struct {
 	list    [12]round
 	n       int
@@ -27,8 +27,10 @@ type round struct {
 	since                 int64  // ns since the latest answer to its packets, if that had passed before; 0: none had
 	lost                  bool   // counted as lost downstream
 	ackLost               bool   // counted as a lost ACK
+	unheard               bool   // the answer before it was lost
 	wentOn                bool   // the requester did, although no answer had come since the time-out
 	read                  bool
+	cause                 Cause // that it counts for
 	asked                 int64 // of a READ: see sinceAnswer
 	silent                int64 // ns since the request before
 	current               bool  // the episode isn't over
@@ -66,9 +68,9 @@ func (s *rounds) doubt(bytes uint32) {
 	}
 }
 
-// doubtResponse notes a READ response that the latest episode has caused.
-func (s *rounds) doubtResponse(bytes uint32) {
-	if s.n > 0 {
+// doubtResponse notes a READ response that the episode which began at a time has caused.
+func (s *rounds) doubtResponse(bytes uint32, began int64) {
+	if s.n > 0 && s.list[s.n-1].at == began {
 		s.list[s.n-1].sent.add(bytes)
 	}
 }
@@ -120,6 +122,8 @@ func (h *Half) responded(psn uint32, now int64) {
 		switch {
 		case !o.read:
 			i++
+		case o.asked > 0 && h.reaction() == 0:
+			i++
 		case ahead(psn, o.end) >= 0:
 			h.undecided(o)
 			s.remove(i)
@@ -137,7 +141,7 @@ func (h *Half) responded(psn uint32, now int64) {
 
 // proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
 func (h *Half) proves(o *round, now int64) bool {
-	if h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
+	if o.cause != TimeOut || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
 		return false
 	}
 	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most)
@@ -160,30 +164,36 @@ func (h *Half) shortestTrip() int64 {
 func (h *Half) spurious(i int) {
 	s := &h.rounds
 	o := &s.list[i]
-	h.moveToSpurious(o.sent, 1)
-	if o.lost {
-		h.LostDownstream -= min(h.LostDownstream, 1)
-	}
-	if o.ackLost {
-		h.AcksLost -= min(h.AcksLost, 1)
-	}
-	if o.current && h.repeat.cause == TimeOut {
-		h.repeat.cause = Spurious
-	}
-	if i == s.n-1 && h.repeat.reads == TimeOut {
-		h.repeat.reads = Spurious
-	}
+	h.wasSpurious(o)
 	if o.answers > o.resent || o.allAnswers > o.allResent {
 		s.counted++
 	}
 	s.remove(i)
 }
 
-// moveToSpurious counts time-outs as spurious.
-func (h *Half) moveToSpurious(sent Amount, episodes uint64) {
-	h.Retransmitted[TimeOut].minus(sent)
+// wasSpurious counts a round as spurious.
+func (h *Half) wasSpurious(o *round) {
+	h.moveToSpurious(o.cause, o.sent, 1)
+	if o.lost {
+		h.LostDownstream -= min(h.LostDownstream, 1)
+	}
+	if o.ackLost {
+		h.AcksLost -= min(h.AcksLost, 1)
+	}
+	r := &h.repeat
+	if o.current && r.cause == o.cause {
+		r.cause = Spurious
+	}
+	if o.at == r.readsAt && r.reads == o.cause {
+		r.reads = Spurious
+	}
+}
+
+// moveToSpurious counts what counts for another cause as spurious.
+func (h *Half) moveToSpurious(from Cause, sent Amount, episodes uint64) {
+	h.Retransmitted[from].minus(sent)
 	h.Retransmitted[Spurious].plus(sent)
-	h.Episodes[TimeOut] -= min(episodes, h.Episodes[TimeOut])
+	h.Episodes[from] -= min(episodes, h.Episodes[from])
 	h.Episodes[Spurious] += episodes
 }
 
@@ -199,9 +209,19 @@ func (h *Half) freshRounds(next uint32) {
 	}
 }
 
+// unheard notes that a packet is sent again so long after an answer to it that the answer must have been lost.
+func (h *Half) unheard(p *Packet) {
+	s := &h.rounds
+	for i := range s.list[:s.n] {
+		if o := &s.list[i]; !o.read && o.psn == p.PSN && o.since != 0 && h.reaction() > 0 && p.Time-o.at+o.since > max(h.reaction()*3/2, h.turn.mean*5/4) {
+			o.unheard = true
+		}
+	}
+}
+
 // openRound begins a round for a packet that was sent again after a time-out.
 func (h *Half) openRound(p *Packet, first int64) *round {
-	o := round{psn: p.PSN, end: h.next, at: p.Time, first: first, read: p.Opcode.Role() == packet.ReadRequest, current: true}
+	o := round{psn: p.PSN, end: h.next, at: p.Time, first: first, cause: TimeOut, read: p.Opcode.Role() == packet.ReadRequest, current: true}
 	s := &h.rounds
 	if s.n == len(s.list) {
 		h.undecided(&s.list[0])
@@ -219,12 +239,16 @@ type doubts struct {
 	episodes uint64
 	lost     uint64
 	elapsed  span // from the first transmission to the answer, of all
-	// Those after an answer, which the requester had not got yet, or which was lost. Quick are those that came sooner than any reaction to an ACK.
-	late, quick late
-	wentOn      late   // those after which the requester went on before another answer
-	rounds      uint32 // all time-outs after an answer, and of how many packets
-	packets     uint32
-	reads       readDoubts
+	// Those after an answer, which the requester had not got yet, or which was lost. Soon are those that came sooner than any reaction to an ACK.
+	late    late
+	soon    uint32
+	unheard uint32 // of late: the answer was lost
+	wentOn  late   // those after which the requester went on before another answer
+	rounds  uint32 // all time-outs after an answer, and of how many packets
+	packets uint32
+	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
+	reads   readTimes
+	parts   uint32 // READs of which the requester asked only for the rest again
 }
 
 type late struct {
@@ -247,17 +271,28 @@ func (l *late) add(o *round) {
 // undecided keeps a round apart that is complete.
 func (h *Half) undecided(o *round) {
 	d := &h.doubts
-	if o.read {
-		d.reads.timedOut(o)
+	if h.tooSoon(o.asked) && h.mayTimeOut(o.silent) {
+		h.wasSpurious(o)
+		return
+	}
+	if (o.asked > 0 || o.cause == Implied) && o.asked < h.turn.least*11/10 && h.mayTimeOut(o.silent) {
+		d.near[o.cause-Implied].add(o)
+		return
+	}
+	if o.cause != TimeOut {
+		return
+	}
+	if o.unheard {
+		d.unheard++
+	} else if !o.read && h.tooSoon(o.since) && h.repeat.notReady == 0 {
+		d.soon++
+		h.wasSpurious(o)
+		return
 	}
 	if o.since != 0 {
-		const enough = 3
 		d.late.add(o)
 		if o.wentOn && h.repeat.notReady == 0 {
 			d.wentOn.add(o)
-			d.quick.add(o)
-		} else if h.turn.n >= enough && o.since < h.turn.least*9/10 {
-			d.quick.add(o)
 		}
 		return
 	}
@@ -271,14 +306,24 @@ func (h *Half) undecided(o *round) {
 // decide says of all that are in doubt whether they were spurious.
 func (h *Half) decide() {
 	for i := range h.rounds.list[:h.rounds.n] {
-		if o := &h.rounds.list[i]; o.since != 0 || o.done {
+		if o := &h.rounds.list[i]; o.since != 0 || o.asked != 0 || o.cause != TimeOut || o.done {
 			h.undecided(o)
 		}
 	}
-	if !h.decideReads() {
-		h.decideLate()
-	}
+	h.decideNear()
+	h.decideLate()
 	h.decideEarly()
+}
+
+// decideNear: if most READs that were asked for again timed out before a response came, the others did, too.
+func (h *Half) decideNear() {
+	d := &h.doubts
+	for cause := Implied; cause <= TimeOut; cause++ {
+		l := &d.near[cause-Implied]
+		if l.episodes > 0 && h.Episodes[Spurious] > 2*l.episodes && h.Episodes[Spurious] > 8*uint64(d.parts) {
+			h.lateToSpurious(cause, l)
+		}
+	}
 }
 
 // decideLate: time-outs after an answer were spurious if the requester timed out again and again for the same packets, although each transmission was
@@ -286,19 +331,17 @@ func (h *Half) decide() {
 func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
-	l, w := &d.quick, &d.wentOn
+	w := &d.wentOn
 	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
-	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n) && 10*l.episodes > 9*d.late.episodes):
-		h.lateToSpurious(&d.late) // also the first ones, which came before a reaction was seen
-	case h.back == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n):
-		h.lateToSpurious(l)
+	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
+		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
 	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
-		h.lateToSpurious(w)
+		h.lateToSpurious(TimeOut, w)
 	}
 }
 
-func (h *Half) lateToSpurious(l *late) {
-	h.moveToSpurious(l.sent, l.episodes)
+func (h *Half) lateToSpurious(from Cause, l *late) {
+	h.moveToSpurious(from, l.sent, l.episodes)
 	h.AcksLost -= min(h.AcksLost, l.lost)
 	h.LostDownstream -= min(h.LostDownstream, l.responses)
 }
@@ -315,7 +358,7 @@ func (h *Half) decideEarly() {
 	if !alike || h.rounds.counted > 0 { // a responder that answers each packet leaves no doubt
 		return
 	}
-	h.moveToSpurious(d.sent, d.episodes)
+	h.moveToSpurious(TimeOut, d.sent, d.episodes)
 	h.LostDownstream -= min(h.LostDownstream, d.lost)
 	if h.clean.n < enough {
 		h.clean = *e

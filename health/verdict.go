@@ -113,7 +113,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
 	}
 	spacing := h.spacing
-	if r := &h.doubts.reads; spacing.n == 0 {
+	if r := &h.doubts.reads; spacing.n < r.spacing.n {
 		every, spacing = r.age.mean, r.spacing
 	}
 	// Some senders time out too early now and then, at any RTT.

@@ -46,9 +46,10 @@ var traceVerdicts = map[string][]string{
 	"loss_bidirectional": {health.LossUpstream, health.LossDownstream},
 	"read_loss":          {health.LossDownstream}, "read_loss_before": {health.LossUpstream},
 	"read_loss_everywhere": {health.LossUpstream, health.LossDownstream},
-	"read_loss_alone":      {health.LossDownstream}, "read_short_timeout": {health.ShortTimeOut}, "reordered_repeats": {health.LossDownstream},
+	"read_loss_alone":      {health.LossDownstream}, "read_short_timeout": {health.ShortTimeOut}, "read_reordered": {health.LossDownstream}, "reordered_repeats": {health.LossDownstream},
 	"reordered": {health.Reordering}, "reordered_behind": {health.LossDownstream},
 	"rnr": {health.NotReady}, "rnr_loss": {health.NotReady, health.LossUpstream, health.LossDownstream}, "short_timeout": {health.ShortTimeOut},
+	"short_timeout_acks_lost": {health.ShortTimeOut, health.LossDownstream},
 }
 
 // checkVerdicts: these verdicts, and no others.

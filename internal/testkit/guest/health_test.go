@@ -79,10 +79,12 @@ var sicknesses = []sick{
 	{name: "reordered", program: "ib_send_bw -s 8192 -n 60 -m 1024 -t 4", timeOut: 18, rule: late(1, false, 50, 3*time.Millisecond)},
 	{name: "reordered_behind", program: "ib_write_bw -s 8192 -n 60 -m 1024 -t 4", timeOut: 18, rule: late(1, true, 50, 10*time.Millisecond)},
 	{name: "reordered_repeats", program: "ib_send_bw -s 4096 -n 80 -m 1024 -t 6", timeOut: 17, rule: late(1, true, 40, 5*time.Millisecond)},
+	{name: "read_reordered", program: "ib_read_bw -s 4096 -n 80 -m 1024 -t 3", timeOut: 17, delay: [2]time.Duration{time.Millisecond, time.Millisecond}, rule: late(0, true, 40, 3*time.Millisecond)},
 	{name: "rnr", program: "ib_send_bw -s 1024 -n 200 -m 1024 -r 1 -t 16", timeOut: 18},
 	{name: "rnr_loss", program: "ib_send_bw -s 2048 -n 100 -m 1024 -r 1 -t 8", timeOut: 17, rule: lost(anyone, both, 80)},
 	{name: "short_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 11, delay: [2]time.Duration{0, 15 * time.Millisecond}},
 	{name: "read_short_timeout", program: "ib_read_bw -s 8192 -n 40 -m 1024 -t 4", timeOut: 12, delay: [2]time.Duration{8 * time.Millisecond, 8 * time.Millisecond}},
+	{name: "short_timeout_acks_lost", program: "ib_write_bw -s 2048 -n 100 -m 1024 -t 4", timeOut: 12, delay: [2]time.Duration{9 * time.Millisecond, 3 * time.Millisecond}, rule: lost(0, both, 25)},
 	{name: "netem_short_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 11, netem: "delay 15ms"},
 	{name: "long_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 16, delay: [2]time.Duration{0, 15 * time.Millisecond}},
 }

@@ -28,7 +28,7 @@ type transmission struct {
 	psns    uint32  // of a request: how many PSNs it takes
 	lost    [2]bool // before the capture, and behind it
 	flow    *requester
-	begin   *transmission // of a retransmission: the first of its episode; nil: it is the first transmission
+	begin   *transmission // of a retransmission, and of a READ response to one: the first of its episode; nil: it is the first transmission
 	cause   string        // of an episode
 	request bool
 	visible bool // its PSN was repeated in the capture
@@ -37,12 +37,14 @@ type transmission struct {
 	read    bool // a READ request, or a response to one
 	// Of a request: it asks for an ACK; all PSNs before acked had come when the responder had got it; 0 answers are due if it came out of order.
 	asks  bool
+	came  bool // to the responder
 	acked uint32
 	due   bool
-	// Of a READ response: the requester got it, and could use it.
-	got, used bool
-	follows   *transmission // of a NAK: the RNR NAK before it; of an episode: the same of the NAK that it obeys
-	passed    bool          // the capture
+	// Of a READ response: the requester could use it, or got it while it waited for the one before beyond.
+	used    bool
+	beyond  uint32
+	follows *transmission // of a NAK: the RNR NAK before it; of an episode: the same of the NAK that it obeys
+	passed  bool          // the capture
 }
 
 // requester is one end's requests, as the requester itself sees them.
@@ -52,8 +54,7 @@ type requester struct {
 	inMiddle    uint32 // the same in the capture
 	passed      bool
 	episode     *transmission
-	latest      *transmission // the first of the latest episode
-	reads       uint32        // after the highest PSN of a READ response in the capture
+	reads       uint32 // after the highest PSN of a READ response in the capture
 	anyRead     bool
 	next        uint32
 	naks        []nak           // that it has not obeyed
@@ -129,7 +130,9 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		if o.aeth = p.Opcode.Headers()&packet.HasAETH != 0; o.aeth {
 			o.syn = b[p.Ext()]
 		}
-		o.read = p.Opcode.HasPayload()
+		if o.read = p.Opcode.HasPayload(); o.read {
+			o.begin = o.flow.episodeOf(o.psn)
+		}
 		o.flow.responses = append(o.flow.responses, o)
 		if o.aeth && o.syn>>5 == 1 {
 			o.flow.refuse(o)
@@ -174,7 +177,7 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 			return ahead(n.psn, p.PSN) < 0 || n.psn == p.PSN && (n.follows == nil || obeys == nil || !obeys.rnr)
 		})
 	}
-	o.begin, r.latest = r.episode, r.episode
+	o.begin = r.episode
 	r.next = (p.PSN + o.psns) & packet.PSNMask
 	return o
 }
@@ -186,9 +189,9 @@ func (t *Truth) passed(o *transmission) {
 	if o.read && !o.request {
 		if !r.anyRead || ahead(o.psn, r.reads) >= 0 {
 			r.anyRead, r.reads = true, (o.psn+1)&packet.PSNMask
-		} else if o.begin = r.latest; o.begin != nil {
-			o.visible = true
+			return
 		}
+		o.visible = o.begin != nil
 		return
 	}
 	if !o.request {
@@ -216,9 +219,10 @@ func (t *Truth) arrived(o *transmission, now int64) {
 		r.naks = append(r.naks, nak{o.psn, now, true, nil})
 	default:
 		if o.read {
-			o.got = true
 			if o.used = !r.anyResponse || o.psn == r.readNext; o.used {
 				r.anyResponse, r.readNext = true, (o.psn+1)&packet.PSNMask
+			} else if ahead(o.psn, r.readNext) > 0 {
+				o.beyond = r.readNext + 1
 			}
 		}
 		if acked := (o.psn + 1) & packet.PSNMask; ahead(acked, r.acked) > 0 {
@@ -227,21 +231,33 @@ func (t *Truth) arrived(o *transmission, now int64) {
 	}
 }
 
-// beyond reports whether the requester got a READ response behind a PSN after a time. It is out of order if the requester still waits for that PSN.
+// beyond reports whether the requester got a READ response out of order after a time, while it waited for the one with a PSN. That one may have come since:
+// the requester had begun to ask for it.
 func (r *requester) beyond(psn uint32, after int64) bool {
 	for _, o := range slices.Backward(r.responses) {
 		if o.arrives < after && o.arrives != never {
 			return false
 		}
-		if o.read && o.got && ahead(o.psn, psn) > 0 {
-			return !slices.ContainsFunc(r.responses, func(o *transmission) bool { return o.used && o.psn == psn })
+		if o.beyond == psn+1 {
+			return true
 		}
 	}
 	return false
 }
 
+// episodeOf is the first request of the episode that asked for a READ response, by the latest request for it that the responder has got; nil: no episode did.
+func (r *requester) episodeOf(psn uint32) *transmission {
+	for _, o := range slices.Backward(r.requests) {
+		if d := ahead(psn, o.psn); o.read && o.came && d >= 0 && d < int32(o.psns) {
+			return o.begin
+		}
+	}
+	return nil
+}
+
 // get notes a request that the responder has got. It answers those that it has had before, and of the others those that ask for it.
 func (r *requester) get(o *transmission) {
+	o.came = true
 	if !r.accepts {
 		r.accepts, r.expected = true, o.psn
 	}
