@@ -139,12 +139,13 @@ func (h *Half) responded(psn uint32, now int64) {
 	}
 }
 
-// proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
+// proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways. The response
+// to a READ that comes soon may be the second one, if the first has passed.
 func (h *Half) proves(o *round, now int64) bool {
 	if o.cause != TimeOut || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
 		return false
 	}
-	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most)
+	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most) && !(o.read && o.since != 0)
 	return !o.done && (o.answers > o.resent || soon) || o.allAnswers > o.allResent
 }
 
@@ -332,7 +333,7 @@ func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
 	w := &d.wentOn
-	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
+	switch again := d.packets >= enough && d.rounds >= 2*d.packets && d.late.episodes >= enough; {
 	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
 	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
