@@ -284,10 +284,22 @@ func (h *Half) missesResponse(p *Packet) bool {
 		return false
 	}
 	after := p.Time - r.latest
-	if !h.mayTimeOut(p.Time-h.sent) || r.jumped(p.PSN) && !h.slow(after) {
+	if !h.mayTimeOut(h.withoutProgress(p)) || r.jumped(p.PSN) && !h.slow(after) {
 		return true
 	}
 	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
+}
+
+// withoutProgress is how long a requester that asks for a READ again has got nothing, at most: since its latest request, or since the response before the rest
+// that it asks for, ns.
+func (h *Half) withoutProgress(p *Packet) int64 {
+	latest := h.sent
+	if h.recent.find(p.PSN) == nil {
+		if at, ok := h.answers.since((p.PSN - 1) & packet.PSNMask); ok {
+			latest = max(latest, at)
+		}
+	}
+	return p.Time - latest
 }
 
 // hasAnswer reports whether the answer to a request has passed here.
