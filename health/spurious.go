@@ -28,7 +28,8 @@ type round struct {
 	lost                  bool   // counted as lost downstream
 	ackLost               bool   // counted as a lost ACK
 	unheard               bool   // the answer before it was lost
-	wentOn                bool   // the requester did, although no answer had come since the time-out
+	answered              int64  // when the first answer since the time-out came
+	wentOn                bool   // the requester did before it can have got that
 	read                  bool
 	cause                 Cause // that it counts for
 	asked                 int64 // of a READ: see sinceAnswer
@@ -96,6 +97,9 @@ func (h *Half) answeredRounds(acked uint32, now int64, fresh bool) {
 		if o.took == 0 && o.first != 0 && o.since == 0 {
 			o.took = now - o.first
 			h.doubts.elapsed.add(o.took)
+		}
+		if o.answered == 0 {
+			o.answered = now
 		}
 		if ahead(acked, o.end) > 0 {
 			o.done = true
@@ -198,13 +202,13 @@ func (h *Half) moveToSpurious(from Cause, sent Amount, episodes uint64) {
 	h.Episodes[Spurious] += episodes
 }
 
-// freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and no answer to that has come, the requester
-// has got an answer to what it had sent before; unless it doesn't wait for answers.
-func (h *Half) freshRounds(next uint32) {
+// freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and the requester can't have got an answer to that
+// yet, it has got one to what it had sent before; unless it doesn't wait for answers.
+func (h *Half) freshRounds(now int64, next uint32) {
 	s := &h.rounds
 	s.close()
 	for i := range s.list[:s.n] {
-		if o := &s.list[i]; !o.read && o.since != 0 && o.answers == 0 && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+		if o := &s.list[i]; !o.read && o.since != 0 && (o.answered == 0 || h.tooSoon(now-o.answered)) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
 			o.wentOn = true
 		}
 	}
@@ -244,7 +248,7 @@ type doubts struct {
 	late    late
 	soon    uint32
 	unheard uint32 // of late: the answer was lost
-	wentOn  late   // those after which the requester went on before another answer
+	wentOn  late   // those after which the requester went on before it can have got another answer
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
 	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
@@ -336,7 +340,7 @@ func (h *Half) decideLate() {
 	switch again := d.packets >= enough && d.rounds >= 2*d.packets && d.late.episodes >= enough; {
 	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
-	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
+	case w.episodes > 1: // where the other end's round trips tell how long a reaction takes, or time-outs are few
 		h.lateToSpurious(TimeOut, w)
 	}
 }
