@@ -98,11 +98,11 @@ func (h *Half) answeredRounds(acked uint32, now int64, fresh bool) {
 			o.took = now - o.first
 			h.doubts.elapsed.add(o.took)
 		}
-		if o.answered == 0 {
-			o.answered = now
-		}
 		if ahead(acked, o.end) > 0 {
 			o.done = true
+		}
+		if !o.done && o.answered == 0 {
+			o.answered = now
 		}
 		if !o.done || !fresh {
 			o.allAnswers++
@@ -143,14 +143,23 @@ func (h *Half) responded(psn uint32, now int64) {
 	}
 }
 
-// proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways. The response
-// to a READ that comes soon may be the second one, if the first has passed.
+// provable reports whether answers can prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
+func (h *Half) provable(o *round) bool {
+	return o.cause == TimeOut && h.repeat.notReady == 0 && (h.NAKs[0] == 0 || h.mayTimeOut(o.silent))
+}
+
+// proves reports whether the answers prove that a time-out was spurious.
 func (h *Half) proves(o *round, now int64) bool {
-	if o.cause != TimeOut || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
+	if !h.provable(o) {
 		return false
 	}
-	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most) && !(o.read && o.since != 0)
-	return !o.done && (o.answers > o.resent || soon) || o.allAnswers > o.allResent
+	return !o.done && (o.answers > o.resent || h.cameSoon(o, now)) || o.allAnswers > o.allResent
+}
+
+// cameSoon reports whether an answer came sooner than one to what a time-out sent again can. The response to a READ may be the second one, if the first has
+// passed.
+func (h *Half) cameSoon(o *round, at int64) bool {
+	return at-o.at < h.shortestTrip() && (o.first == 0 || at-o.first < 2*h.clean.most) && !(o.read && o.since != 0)
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
@@ -285,6 +294,10 @@ func (h *Half) undecided(o *round) {
 		return
 	}
 	if o.cause != TimeOut {
+		return
+	}
+	if o.answered != 0 && h.provable(o) && h.cameSoon(o, o.answered) { // a round trip may be known only now
+		h.wasSpurious(o)
 		return
 	}
 	if o.unheard {
