@@ -318,7 +318,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	} else {
 		h.spacing.add(p.Time - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
-		if again && p.Time-r.latest > shortest {
+		if again && p.Time-r.latest > shortest && h.RNRNAKs == 0 {
 			h.Interval.add(p.Time - r.latest)
 		}
 	}
