@@ -371,7 +371,7 @@ func (h *Half) decideEarly() {
 	e := &d.elapsed
 	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
-		alike = e.n > 0 && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
+		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
 	if !alike || h.rounds.counted > 0 { // a responder that answers each packet leaves no doubt
 		return
