@@ -287,7 +287,7 @@ func (h *Half) missesResponse(p *Packet) bool {
 	if !h.mayTimeOut(h.withoutProgress(p)) || r.jumped(p.PSN) && !h.slow(after) {
 		return true
 	}
-	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
+	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || ahead(p.PSN, r.from) > 0 || after < 4*h.clean.mean)
 }
 
 // withoutProgress is how long a requester that asks for a READ again has got nothing, at most: since its latest request, or since the response before the rest
