@@ -128,7 +128,7 @@ func (h *Half) fresh(p *Packet) {
 	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
 	if h.rounds.n > 0 {
-		h.freshRounds(h.next)
+		h.freshRounds(p.Time, h.next)
 	}
 	h.recent.add(p)
 	h.big.outstanding(p)

@@ -284,10 +284,22 @@ func (h *Half) missesResponse(p *Packet) bool {
 		return false
 	}
 	after := p.Time - r.latest
-	if !h.mayTimeOut(p.Time-h.sent) || r.jumped(p.PSN) && !h.slow(after) {
+	if !h.mayTimeOut(h.withoutProgress(p)) || r.jumped(p.PSN) && !h.slow(after) {
 		return true
 	}
-	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
+	return !h.slow(after) && h.obeys(after) && (r.newest > h.repeat.at || ahead(p.PSN, r.from) > 0 || after < 4*h.clean.mean)
+}
+
+// withoutProgress is how long a requester that asks for a READ again has got nothing, at most: since its latest request, or since the response before the rest
+// that it asks for, ns.
+func (h *Half) withoutProgress(p *Packet) int64 {
+	latest := h.sent
+	if h.recent.find(p.PSN) == nil {
+		if at, ok := h.answers.since((p.PSN - 1) & packet.PSNMask); ok {
+			latest = max(latest, at)
+		}
+	}
+	return p.Time - latest
 }
 
 // hasAnswer reports whether the answer to a request has passed here.
@@ -306,7 +318,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	} else {
 		h.spacing.add(p.Time - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
-		if again && p.Time-r.latest > shortest {
+		if again && p.Time-r.latest > shortest && h.RNRNAKs == 0 {
 			h.Interval.add(p.Time - r.latest)
 		}
 	}

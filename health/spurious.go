@@ -28,7 +28,8 @@ type round struct {
 	lost                  bool   // counted as lost downstream
 	ackLost               bool   // counted as a lost ACK
 	unheard               bool   // the answer before it was lost
-	wentOn                bool   // the requester did, although no answer had come since the time-out
+	answered              int64  // when the first answer since the time-out came
+	wentOn                bool   // the requester did before it can have got that
 	read                  bool
 	cause                 Cause // that it counts for
 	asked                 int64 // of a READ: see sinceAnswer
@@ -100,6 +101,9 @@ func (h *Half) answeredRounds(acked uint32, now int64, fresh bool) {
 		if ahead(acked, o.end) > 0 {
 			o.done = true
 		}
+		if !o.done && o.answered == 0 {
+			o.answered = now
+		}
 		if !o.done || !fresh {
 			o.allAnswers++
 		}
@@ -139,13 +143,23 @@ func (h *Half) responded(psn uint32, now int64) {
 	}
 }
 
-// proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
+// provable reports whether answers can prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
+func (h *Half) provable(o *round) bool {
+	return o.cause == TimeOut && h.repeat.notReady == 0 && (h.NAKs[0] == 0 || h.mayTimeOut(o.silent))
+}
+
+// proves reports whether the answers prove that a time-out was spurious.
 func (h *Half) proves(o *round, now int64) bool {
-	if o.cause != TimeOut || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) {
+	if !h.provable(o) {
 		return false
 	}
-	soon := now-o.at < h.shortestTrip() && (o.first == 0 || now-o.first < 2*h.clean.most)
-	return !o.done && (o.answers > o.resent || soon) || o.allAnswers > o.allResent
+	return !o.done && (o.answers > o.resent || h.cameSoon(o, now)) || o.allAnswers > o.allResent
+}
+
+// cameSoon reports whether an answer came sooner than one to what a time-out sent again can. The response to a READ may be the second one, if the first has
+// passed.
+func (h *Half) cameSoon(o *round, at int64) bool {
+	return at-o.at < h.shortestTrip() && (o.first == 0 || at-o.first < 2*h.clean.most) && !(o.read && o.since != 0)
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
@@ -197,13 +211,13 @@ func (h *Half) moveToSpurious(from Cause, sent Amount, episodes uint64) {
 	h.Episodes[Spurious] += episodes
 }
 
-// freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and no answer to that has come, the requester
-// has got an answer to what it had sent before; unless it doesn't wait for answers.
-func (h *Half) freshRounds(next uint32) {
+// freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and the requester can't have got an answer to that
+// yet, it has got one to what it had sent before; unless it doesn't wait for answers.
+func (h *Half) freshRounds(now int64, next uint32) {
 	s := &h.rounds
 	s.close()
 	for i := range s.list[:s.n] {
-		if o := &s.list[i]; !o.read && o.since != 0 && o.answers == 0 && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+		if o := &s.list[i]; !o.read && o.since != 0 && (o.answered == 0 || h.tooSoon(now-o.answered)) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
 			o.wentOn = true
 		}
 	}
@@ -243,7 +257,7 @@ type doubts struct {
 	late    late
 	soon    uint32
 	unheard uint32 // of late: the answer was lost
-	wentOn  late   // those after which the requester went on before another answer
+	wentOn  late   // those after which the requester went on before it can have got another answer
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
 	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
@@ -280,6 +294,10 @@ func (h *Half) undecided(o *round) {
 		return
 	}
 	if o.cause != TimeOut {
+		return
+	}
+	if o.answered != 0 && h.provable(o) && h.cameSoon(o, o.answered) { // a round trip may be known only now
+		h.wasSpurious(o)
 		return
 	}
 	if o.unheard {
@@ -332,10 +350,10 @@ func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
 	w := &d.wentOn
-	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
+	switch again := d.packets >= enough && d.rounds >= 2*d.packets && d.late.episodes >= enough; {
 	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
-	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
+	case w.episodes > 1: // where the other end's round trips tell how long a reaction takes, or time-outs are few
 		h.lateToSpurious(TimeOut, w)
 	}
 }
@@ -353,7 +371,7 @@ func (h *Half) decideEarly() {
 	e := &d.elapsed
 	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
-		alike = e.n > 0 && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
+		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
 	if !alike || h.rounds.counted > 0 { // a responder that answers each packet leaves no doubt
 		return

@@ -15,10 +15,13 @@ type timing struct {
 
 // silence is how long the requester must have been silent for a time-out.
 func (t *timing) silence() int64 {
-	if t.Interval.n > 0 {
-		return t.Interval.least / 2
+	switch {
+	case t.Interval.n == 0:
+		return quiet
+	case t.idle.n > 0:
+		return min(t.Interval.least, t.idle.least) / 2
 	}
-	return quiet
+	return t.Interval.least / 2
 }
 
 // mayTimeOut reports whether a requester may have timed out that was silent for so long.
