@@ -46,7 +46,7 @@ func (t *timing) obeys(after int64) bool {
 		limit = min(limit, max(times*t.naks.most, ms))
 	}
 	for _, timeOut := range [...]*span{&t.Interval, &t.idle} {
-		if timeOut.n > 0 {
+		if timeOut.n > 1 || timeOut.least > quiet { // a single short one may have been misjudged
 			limit = min(limit, timeOut.least*3/4)
 		}
 	}
