@@ -49,7 +49,8 @@ var traceVerdicts = map[string][]string{
 	"read_loss_alone":      {health.LossDownstream}, "read_short_timeout": {health.ShortTimeOut}, "read_reordered": {health.LossDownstream}, "reordered_repeats": {health.LossDownstream},
 	"reordered": {health.Reordering}, "reordered_behind": {health.LossDownstream},
 	"rnr": {health.NotReady}, "rnr_loss": {health.NotReady, health.LossUpstream, health.LossDownstream}, "short_timeout": {health.ShortTimeOut},
-	"short_timeout_acks_lost": {health.ShortTimeOut, health.LossDownstream},
+	"short_timeout_acks_lost":  {health.ShortTimeOut, health.LossDownstream},
+	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream},
 }
 
 // checkVerdicts: these verdicts, and no others.
