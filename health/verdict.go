@@ -103,7 +103,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	if rtt.n < 3 {
-		trip = max(trip, h.doubts.elapsed.mean)
+		trip = max(trip, h.doubts.elapsed.mean, h.Interval.mean)
 	}
 	if d := &h.doubts; d.packets > 0 && d.rounds >= 2*d.packets { // the ACKs take longer than so many time-outs
 		trip = max(trip, int64(d.rounds/d.packets+1)*h.Interval.mean)
@@ -111,13 +111,16 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	every := h.Interval.mean
 	if h.Interval.n == 0 || every > trip {
 		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
+		if every > trip {    // once the host was busy
+			every = h.early.mean
+		}
 	}
 	spacing := h.spacing
 	if r := &h.doubts.reads; spacing.n < r.spacing.n {
 		every, spacing = r.age.mean, r.spacing
 	}
 	// Some senders time out too early now and then, at any RTT.
-	if every > trip || spacing.n == 0 || spacing.mean > 16*trip {
+	if spacing.n == 0 || spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	return Verdict{
