@@ -85,7 +85,7 @@ func (h *Half) duplicate(p *Packet) bool {
 		return true
 	}
 	if h.ids.known(p.ID) {
-		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
+		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID) && !h.repeat.active
 	}
 	if s == nil || h.repeat.asked(p.PSN, h.answers.acked) {
 		return false
