@@ -130,7 +130,7 @@ func (h *Half) fresh(p *Packet) {
 	if h.rounds.n > 0 {
 		h.freshRounds(p.Time, h.next)
 	}
-	h.recent.add(p)
+	h.recent.add(p, false)
 	h.big.outstanding(p)
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)

@@ -14,11 +14,13 @@ type sent struct {
 	data uint16
 	asks bool // for an ACK
 	read bool
+	lost bool // it was sent again, and counts as lost before it came here
 	time int64
 }
 
-func (r *recent) add(p *Packet) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Opcode.Role() == packet.ReadRequest, p.Time}
+// add notes a request. lost: an earlier transmission seems to be.
+func (r *recent) add(p *Packet, lost bool) {
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Opcode.Role() == packet.ReadRequest, lost, p.Time}
 	r.at++
 }
 

@@ -49,6 +49,11 @@ func (h *Half) behind(p *Packet) {
 		h.Goodput += uint64(p.Data)
 		h.again(p, true)
 		return
+	case h.cameAfterAll(p):
+		h.rounds.again(p.PSN, 1)
+		h.LostUpstream--
+		h.OutOfOrder++
+		return
 	case !follows && h.duplicate(p):
 		h.rounds.again(p.PSN, 1)
 		h.Duplicates++
@@ -78,6 +83,16 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	return !h.repeat.active && p.Time-h.sent < h.silence()
 }
 
+// cameAfterAll reports whether a request counts as lost, because it was sent again before it came.
+func (h *Half) cameAfterAll(p *Packet) bool {
+	s := h.recent.find(p.PSN)
+	if s == nil || !s.lost || !h.ids.known(p.ID) || int16(p.ID-s.id) >= 0 || h.LostUpstream == 0 {
+		return false
+	}
+	s.lost = false
+	return true
+}
+
 // duplicate reports whether the network has made a request that has passed before: the same packet, not another one with its PSN.
 func (h *Half) duplicate(p *Packet) bool {
 	s := h.recent.find(p.PSN)
@@ -85,7 +100,7 @@ func (h *Half) duplicate(p *Packet) bool {
 		return true
 	}
 	if h.ids.known(p.ID) {
-		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
+		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID) && !h.repeat.active
 	}
 	if s == nil || h.repeat.asked(p.PSN, h.answers.acked) {
 		return false
@@ -129,7 +144,7 @@ func (h *Half) again(p *Packet, missed bool) {
 	}
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
-	h.recent.add(p)
+	h.recent.add(p, missed)
 }
 
 // lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
