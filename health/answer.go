@@ -96,7 +96,11 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	}
 	h.NotCaptured += h.holes.acknowledged(acked)
 	h.big.delivered(acked, h.recent.find((acked-1)&packet.PSNMask))
-	h.answers.add(acked, p.Time, h.clean.mean/16)
+	moment := h.clean.mean / 16
+	if h.clean.n == 0 {
+		moment = ms / 8
+	}
+	h.answers.add(acked, p.Time, moment)
 	h.flags &^= partial
 }
 
