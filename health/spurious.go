@@ -217,7 +217,9 @@ func (h *Half) freshRounds(now int64, next uint32) {
 	s := &h.rounds
 	s.close()
 	for i := range s.list[:s.n] {
-		if o := &s.list[i]; !o.read && o.since != 0 && (o.answered == 0 || h.tooSoon(now-o.answered)) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+		o := &s.list[i]
+		early := o.answered == 0 || h.tooSoon(now-o.answered)
+		if early && !o.read && o.since != 0 && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
 			o.wentOn = true
 		}
 	}
