@@ -164,7 +164,7 @@ func (h *Half) cameSoon(o *round, at int64) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (h *Half) shortestTrip() int64 {
-	const enough, many = 3, 16 // fewer may have missed the shortest one
+	const enough, many = 8, 16 // fewer may have missed the shortest one
 	switch {
 	case h.clean.n >= many:
 		return h.clean.least * 3 / 4
