@@ -219,7 +219,7 @@ func (h *Half) freshRounds(now int64, next uint32) {
 	for i := range s.list[:s.n] {
 		o := &s.list[i]
 		early := o.answered == 0 || h.tooSoon(now-o.answered)
-		if early && !o.read && o.since != 0 && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+		if early && !o.read && o.since != 0 && !h.slow(o.since/2) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
 			o.wentOn = true
 		}
 	}
@@ -259,7 +259,7 @@ type doubts struct {
 	late    late
 	soon    uint32
 	unheard uint32 // of late: the answer was lost
-	wentOn  late   // those after which the requester went on before it can have got another answer
+	wentOn  uint64 // those after which the requester went on before it can have got another answer: all spurious
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
 	near    [2]late // READs that were asked for again about as long after a response as a reaction takes: those that count as implied, and as time-outs
@@ -309,11 +309,13 @@ func (h *Half) undecided(o *round) {
 		h.wasSpurious(o)
 		return
 	}
+	if o.wentOn && h.repeat.notReady == 0 {
+		d.wentOn++
+		h.wasSpurious(o)
+		return
+	}
 	if o.since != 0 {
 		d.late.add(o)
-		if o.wentOn && h.repeat.notReady == 0 {
-			d.wentOn.add(o)
-		}
 		return
 	}
 	d.sent.plus(o.sent)
@@ -351,12 +353,10 @@ func (h *Half) decideNear() {
 func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
-	w := &d.wentOn
-	switch again := d.packets >= enough && d.rounds >= 2*d.packets && d.late.episodes >= enough; {
-	case (h.back == 0 || h.NAKs[0] == 0) && (again || h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard):
+	again := d.packets >= enough && d.rounds >= 2*d.packets && d.late.episodes+d.wentOn >= enough
+	early := h.NAKs[0] == 0 && d.soon >= enough && 2*d.soon >= h.turn.n && uint64(d.soon) > 4*d.late.episodes && d.soon > 30*d.unheard
+	if (h.back == 0 || h.NAKs[0] == 0) && (again || early) {
 		h.lateToSpurious(TimeOut, &d.late) // also the first ones, which came before a reaction was seen
-	case w.episodes > 1: // where the other end's round trips tell how long a reaction takes, or time-outs are few
-		h.lateToSpurious(TimeOut, w)
 	}
 }
 
