@@ -212,7 +212,7 @@ func (h *Half) moveToSpurious(from Cause, sent Amount, episodes uint64) {
 }
 
 // freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and the requester can't have got an answer to that
-// yet, it has got one to what it had sent before; unless it doesn't wait for answers.
+// yet, it has got the one to what it had sent before, if that passed not long ago; unless it doesn't wait for answers.
 func (h *Half) freshRounds(now int64, next uint32) {
 	s := &h.rounds
 	s.close()
