@@ -397,9 +397,9 @@ func TestChangedNextHop(t *testing.T) {
  bgp router-id 192.0.2.10
  no bgp ebgp-requires-policy
  neighbor 192.0.2.9 remote-as 65001
- neighbor 192.0.2.9 timers connect 5
+ neighbor 192.0.2.9 passive
  neighbor 198.51.100.9 remote-as 65003
- neighbor 198.51.100.9 timers connect 5
+ neighbor 198.51.100.9 passive
  !
  address-family ipv4 unicast
   neighbor 198.51.100.9 attribute-unchanged med
