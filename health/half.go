@@ -116,11 +116,12 @@ func (h *Half) before(p *Packet) {
 func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
 	h.count(p)
+	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
 	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
 		h.flags |= selective
 	}
-	h.repeat.active = false
+	h.repeat.active = h.repeat.active && late
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)

@@ -41,15 +41,22 @@ type ids struct {
 }
 
 const (
-	idStep  = 4096 // other packets between the same hosts take numbers, too
-	idScore = 8
+	idStep   = 4096 // other packets between the same hosts take numbers, too
+	idNear   = 16
+	idScore  = 8
+	idAtOnce = idScore / 2 // two near ones suffice
 )
 
 func (d *ids) next(id uint16) {
-	if step := id - d.latest; id != 0 && step > 0 && step < idStep {
+	switch step := id - d.latest; {
+	case id == 0, step == 0, step >= idStep:
+		if d.score = max(d.score-2, -idScore); d.score >= idScore {
+			return // it is only late
+		}
+	case step <= idNear:
+		d.score = min(d.score+idAtOnce, 2*idScore)
+	default:
 		d.score = min(d.score+1, 2*idScore)
-	} else {
-		d.score = max(d.score-2, -idScore)
 	}
 	d.latest = id
 }

@@ -147,11 +147,11 @@ func (h *Half) again(p *Packet, missed bool) {
 	h.recent.add(p, missed)
 }
 
-// lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
+// lateAgain reports whether a request belongs to the present episode or the latest one, but was overtaken by what was sent later.
 func (h *Half) lateAgain(p *Packet) bool {
 	r := &h.repeat
 	if h.ids.known(p.ID) {
-		return r.active && h.ids.older(p.ID)
+		return r.at != 0 && h.ids.older(p.ID)
 	}
 	d := ahead(p.PSN, r.skipped)
 	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-h.sent < h.silence()
