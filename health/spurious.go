@@ -219,7 +219,7 @@ func (h *Half) freshRounds(now int64, next uint32) {
 	for i := range s.list[:s.n] {
 		o := &s.list[i]
 		early := o.answered == 0 || h.tooSoon(now-o.answered)
-		if early && !o.read && o.since != 0 && !h.slow(o.since/2) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+		if early && !o.read && o.since != 0 && !h.slow(o.since) && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
 			o.wentOn = true
 		}
 	}
