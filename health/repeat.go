@@ -262,7 +262,7 @@ func (h *Half) causeOf(p *Packet) Cause {
 
 // onItsWay reports whether a READ was asked for again before a response to it could have come from here to the requester.
 func (h *Half) onItsWay(p *Packet) bool {
-	return h.tooSoon(h.sinceAnswer(p)) && h.mayTimeOut(p.Time-h.sent) && !h.reads.jumped(p.PSN)
+	return h.notYetThere(h.sinceAnswer(p), p.Time-h.sent) && !h.reads.jumped(p.PSN)
 }
 
 // reaction is the least time that the requester takes to react to what passes here, ns; 0: not known. It asks again a little sooner than it goes on, and if
@@ -280,6 +280,12 @@ func (h *Half) reaction() int64 {
 
 // tooSoon reports whether so long after a response the requester can't have got it yet.
 func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reaction() }
+
+// notYetThere reports whether a requester that asks for a READ so long after a response, and was silent for so long, can't have got the response yet. If it was
+// silent for less than its time-outs seem to take, the time that a reaction takes may be wrong.
+func (h *Half) notYetThere(after, silent int64) bool {
+	return h.tooSoon(after) && (h.mayTimeOut(silent) || 2*after < h.reaction())
+}
 
 // sinceAnswer is how long ago the answer to a READ passed, ns; 0: none did, it isn't known, or the requester has got a part of it, as it asks only for the
 // rest.

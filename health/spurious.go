@@ -287,7 +287,7 @@ func (l *late) add(o *round) {
 // undecided keeps a round apart that is complete.
 func (h *Half) undecided(o *round) {
 	d := &h.doubts
-	if h.tooSoon(o.asked) && h.mayTimeOut(o.silent) {
+	if h.notYetThere(o.asked, o.silent) {
 		h.wasSpurious(o)
 		return
 	}
