@@ -95,7 +95,7 @@ func percent(part, of uint64) string {
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 {
+	if h.Episodes[Spurious] < 2 || h.RNRNAKs > h.Episodes[Spurious] { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
