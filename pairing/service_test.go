@@ -232,6 +232,15 @@ func TestFacts(t *testing.T) {
 	if !slices.ContainsFunc(all[0].of[:], func(w qpFact) bool { return w.flow == confirmed }) {
 		t.Error("the confirmed flow was displaced")
 	}
+	kept := 0
+	for _, w := range all[0].of {
+		if w.hash == 1 {
+			kept++
+		}
+	}
+	if kept != 4 {
+		t.Errorf("%d facts of a fact are kept", kept)
+	}
 	for n := range uint32(waysAFactSet - flowsAFact) {
 		if !all.add(p, 2+uint64(n), flow(20+n)) {
 			t.Errorf("fact %d was refused", n)

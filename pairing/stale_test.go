@@ -82,7 +82,7 @@ func TestSlotOfAnother(t *testing.T) {
 			r = s.slot.Ref()
 		}
 		other.Vacate(other.Ref())
-		slot := w.pairing.store.At(s.track.slot, s.note.page)
+		slot := w.pairing.store.At(s.track.slot, s.page)
 		slot.Occupy(r, store.MakeIdentity(300, 9, false, false))
 		before := contentsOf(&s.slot)
 		c.do(s)

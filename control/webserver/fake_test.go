@@ -237,10 +237,21 @@ type served struct {
 
 func serve(t testing.TB, s *Settings, source Source, from fs.FS) *served {
 	t.Helper()
+	return start(t, opened(t, s, source, from))
+}
+
+// opened is a server that doesn't serve yet.
+func opened(t testing.TB, s *Settings, source Source, from fs.FS) *Server {
+	t.Helper()
 	server, err := open(s, source, from, log.New(io.Discard, "", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return server
+}
+
+// start lets a server serve until the test ends.
+func start(t testing.TB, server *Server) *served {
 	ctx, cancel := context.WithCancel(context.Background())
 	out := &served{server, cancel, make(chan error, 1)}
 	go func() { out.done <- server.Serve(ctx) }()

@@ -285,8 +285,9 @@ func TestSlowPages(t *testing.T) {
 // TestHostile: clients that never finish a request are disconnected, so that others are served.
 func TestHostile(t *testing.T) {
 	f := newFake(t, 2, 10)
-	s := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), files)
+	s := opened(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), files)
 	s.http.ReadHeaderTimeout, s.http.ReadTimeout = time.Second, time.Second
+	start(t, s)
 	for i := range 3 * maxConnections {
 		c, err := net.Dial("tcp4", s.Address())
 		if err != nil {
