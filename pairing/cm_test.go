@@ -217,16 +217,22 @@ func TestConnectedAgainUnseen(t *testing.T) {
 	w.is(1, 100, 200, EvidenceCM)
 }
 
-// TestLateDREQ: a repeated DREQ, after the same two QPs were connected again, belongs to the old connection.
+// TestLateDREQ: a repeated DREQ, after the same two QPs were connected again, belongs to the old connection, before the new one's data as well as after it.
 func TestLateDREQ(t *testing.T) {
-	w := newWire(t)
-	w.connect(100, 200)
-	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 100, PSN: 0x111111})
-	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 200, PSN: 0x222222})
-	w.release(0)
-	w.talk(100, 200, 0x222222, 3, 7)
-	w.is(0, 200, 100, EvidenceCM)
-	w.is(1, 100, 200, EvidenceCM)
+	for _, n := range []int{0, 3} {
+		w := newWire(t)
+		w.connect(100, 200)
+		w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 100, PSN: 0x111111})
+		w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 200, PSN: 0x222222})
+		w.talk(100, 200, 0x222222, n, 7)
+		w.release(0)
+		if a := w.view(0, 200); n > 0 && a.Ended() != Open {
+			t.Errorf("the DREQ leaves the flow %v", a)
+		}
+		w.talk(100, 200, 0x222222+uint32(n), 3, 7)
+		w.is(0, 200, 100, EvidenceCM)
+		w.is(1, 100, 200, EvidenceCM)
+	}
 }
 
 // TestConnectedBehind: an unconfirmed connection ends, and RDMA-CM connects its QPs again, with PSNs behind the old ones. The old
