@@ -23,7 +23,7 @@ func (r *refusals) add(n refusal) (again bool) {
 func (r *refusals) of(psn, acked uint32) (found *refusal) {
 	for i := range r {
 		n := &r[i]
-		if n.at == 0 || n.psn != psn && (!near(psn, n.psn) || ahead(acked, n.psn) > 0) {
+		if d := ahead(psn, n.psn); n.at == 0 || d < 0 || d >= inFlight || d > overtaken && ahead(acked, n.psn) > 0 {
 			continue
 		}
 		if found == nil || ahead(n.psn, found.psn) > 0 {
@@ -51,7 +51,10 @@ type refusal struct {
 	notReady bool
 }
 
-const inFlight = 64 // packets of a retransmission that may be lost before the first that is seen
+const (
+	inFlight  = 64 // packets of a retransmission that may be lost before the first that is seen
+	overtaken = 2  // packets of one that may be late
+)
 
 func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
 
