@@ -19,7 +19,7 @@ func (r *refusals) add(n refusal) (again bool) {
 	return false
 }
 
-// of is the latest NAK that asks for a PSN, exactly or a few before it if they aren't acknowledged; nil: none does.
+// of is the latest NAK that asks for a PSN, or for one a little before it: a few packets may be late, or more lost if they aren't acknowledged; nil: none does.
 func (r *refusals) of(psn, acked uint32) (found *refusal) {
 	for i := range r {
 		n := &r[i]

@@ -50,7 +50,7 @@ var traceVerdicts = map[string][]string{
 	"reordered": {health.Reordering}, "reordered_behind": {health.LossDownstream},
 	"rnr": {health.NotReady}, "rnr_loss": {health.NotReady, health.LossUpstream, health.LossDownstream}, "short_timeout": {health.ShortTimeOut},
 	"short_timeout_acks_lost":  {health.ShortTimeOut, health.LossDownstream},
-	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream}, "reordered_overtaken": {health.Reordering},
+	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream}, "reordered_overtaken": {health.Reordering}, "reordered_first": {health.LossDownstream},
 }
 
 // checkVerdicts: these verdicts, and no others.
