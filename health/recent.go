@@ -50,8 +50,9 @@ const (
 func (d *ids) next(id uint16) {
 	switch step := id - d.latest; {
 	case id == 0, step == 0, step >= idStep:
-		if d.score = max(d.score-2, -idScore); d.score >= idScore {
-			return // it is only late
+		late := d.older(id)
+		if d.score = max(d.score-2, -idScore); late {
+			return
 		}
 	case step <= idNear:
 		d.score = min(d.score+idAtOnce, 2*idScore)
@@ -63,8 +64,8 @@ func (d *ids) next(id uint16) {
 
 func (d *ids) known(id uint16) bool { return id != 0 && d.score >= idScore }
 
-// older reports whether a packet was certainly sent before the latest one.
-func (d *ids) older(id uint16) bool { return d.known(id) && int16(id-d.latest) < 0 }
+// older reports whether a packet was sent before the latest one. One that is farther behind is new: other packets have taken the numbers between.
+func (d *ids) older(id uint16) bool { return d.known(id) && id != d.latest && d.latest-id < idStep }
 
 // again notes the number of a packet that was sent again.
 func (d *ids) again(id uint16) {

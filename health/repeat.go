@@ -151,7 +151,7 @@ func (h *Half) again(p *Packet, missed bool) {
 func (h *Half) lateAgain(p *Packet) bool {
 	r := &h.repeat
 	if h.ids.known(p.ID) {
-		return r.at != 0 && h.ids.older(p.ID)
+		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-h.sent < h.silence())
 	}
 	d := ahead(p.PSN, r.skipped)
 	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-h.sent < h.silence()
