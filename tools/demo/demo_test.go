@@ -136,7 +136,7 @@ func good(name string) *run {
 	marked[0].data = slices.Clone(marked[0].data)
 	testkit.SetECN(marked[0].data, packet.EthernetLen, packet.CE)
 	lost := []captured{}
-	dropped, peak := uint64(0), uint64(capacity/10)
+	dropped, peak := uint64(0), uint64(capacity/5)
 	if name == off {
 		dropped, peak = 100, capacity
 		for i := range int(dropped) {

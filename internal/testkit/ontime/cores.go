@@ -19,36 +19,50 @@ type Cores struct {
 	begin      time.Time
 	took       time.Duration
 	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
-	worst      time.Duration            // the longest such wait of a thread between two looks, or of what looks
+	ran        map[string]time.Duration // of each thread: how long it had one
+	worst      time.Duration            // the longest wait of a thread, or of what looks, between two looks while there was other work
 	used       map[string]time.Duration // CPU time of each process, up to the last look
 	ours       time.Duration            // CPU time of all
 	idle       time.Duration            // of all cores, before
 	idled      time.Duration            // of all cores, meanwhile
+	last       sight
+	late       time.Duration // of the next look
+}
+
+// sight is what a look saw.
+type sight struct {
+	at   time.Time
+	idle time.Duration // of all cores, since the machine started
+	ran  time.Duration // of the group's threads, in all
 }
 
 const (
 	each = 100 * time.Millisecond // between two looks
-	// A thread that waits longer than late between two looks was kept off its core, if other work had more than share of the machine.
-	late  = each / 25 // 4 ms: a queue that is filled at 300 Mbit/s has 150 KB more by then
-	share = 0.1
-	// Other work explains figures that miss a limit if it kept a thread off its core for this part of the time.
+	// A thread that waits longer than late between two looks was kept off its core, if other work took some CPU time then.
+	late = each / 25 // 4 ms: a queue that is filled at 300 Mbit/s has 150 KB more by then
+	some = each / 5
+	// Other work explains figures that miss a limit if it kept a thread off its core for this part of the time, or so long at a time.
 	much = 0.1
+	long = each / 4
 )
 
 // watchGroup begins to watch a process group.
 func watchGroup(group int) *Cores {
-	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, used: map[string]time.Duration{}, idle: idleTime()}
+	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
+		used: map[string]time.Duration{}, idle: idleTime()}
+	c.last = sight{c.begin, c.idle, 0}
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(each)
 		defer tick.Stop()
-		for next := c.begin.Add(each); ; next = time.Now().Add(each) {
+		for {
 			c.look()
+			next := time.Now().Add(each)
 			select {
 			case <-c.stop:
 				return
 			case <-tick.C:
-				c.worst = max(c.worst, time.Since(next))
+				c.late = time.Since(next)
 			}
 		}
 	}()
@@ -66,10 +80,11 @@ func (c *Cores) end(ours time.Duration) {
 	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, seen)
 }
 
-// look reads the CPU time of each process in the group, and how long each thread has waited for a core: the second figure of schedstat, in nanoseconds.
-// It raises the group's priority again, as a browser lowers its threads'.
+// look reads the CPU time of each process in the group, and how long each thread has run and waited for a core: the figures of schedstat, in
+// nanoseconds. It raises the group's priority again, as a browser lowers its threads'.
 func (c *Cores) look() {
 	raise(c.group)
+	now, longest := sight{at: time.Now(), idle: idleTime(), ran: c.last.ran}, c.late
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range processes {
 		text, _ := os.ReadFile(stat)
@@ -88,24 +103,33 @@ func (c *Cores) look() {
 			if n, _ := fmt.Sscan(string(text), &ran, &waited); n < 2 {
 				continue
 			}
-			c.worst = max(c.worst, waited-c.waited[thread])
-			c.waited[thread] = waited
+			longest = max(longest, waited-c.waited[thread])
+			now.ran += ran - c.ran[thread]
+			c.waited[thread], c.ran[thread] = waited, ran
 		}
 	}
+	if now.others(c.last) > some {
+		c.worst = max(c.worst, longest)
+	}
+	c.last = now
 }
 
-// others is the part of the machine that other work had, between 0 and 1. What is neither idle nor the group's is theirs, also what the
-// hypervisor took.
+// others is the CPU time that other work had since an earlier look. What is neither idle nor the group's is theirs, also what the hypervisor took.
+func (s sight) others(earlier sight) time.Duration {
+	return time.Duration(runtime.NumCPU())*s.at.Sub(earlier.at) - (s.idle - earlier.idle) - (s.ran - earlier.ran)
+}
+
+// others is the part of the machine that other work had, between 0 and 1.
 func (c *Cores) others() float64 {
 	total := time.Duration(runtime.NumCPU()) * c.took
 	return max(0, 1-float64(c.idled+c.ours)/float64(max(total, 1)))
 }
 
 // Busy reports whether other work kept the group's threads off their cores.
-func (c *Cores) Busy() bool { return c.worst > late && c.others() > share }
+func (c *Cores) Busy() bool { return c.worst > late }
 
-// explains reports whether a thread was kept off its core for much of the time.
-func (c *Cores) explains() bool { return float64(c.longest()) > much*float64(c.took) }
+// explains reports whether a thread was kept off its core for much of the time, or for long.
+func (c *Cores) explains() bool { return float64(c.longest()) > much*float64(c.took) || c.worst > long }
 
 // longest is what the thread that waited most has waited.
 func (c *Cores) longest() (waited time.Duration) {

@@ -17,8 +17,8 @@ func TestJudge(t *testing.T) {
 	cores := func(waited time.Duration) *Cores {
 		return &Cores{took: 10 * time.Second, worst: 2 * late, waited: map[string]time.Duration{"1": waited, "2": 0}}
 	}
-	calm := &Cores{took: 10 * time.Second, idled: 1000 * time.Second, worst: time.Second}
-	little, much := cores(time.Second/2), cores(2*time.Second)
+	calm := &Cores{took: 10 * time.Second}
+	little, much, once := cores(time.Second/2), cores(2*time.Second), &Cores{took: 10 * time.Second, worst: 2 * long}
 	const failed = "=== RUN   TestX\n    x_test.go:7: began after %d ms\n\x16--- FAIL: TestX (%d.00s)\n    x_test.go:%d: %s\nFAIL\n"
 	for name, c := range map[string]struct {
 		try   func(n int) (output string, cores *Cores, passed bool)
@@ -41,6 +41,9 @@ func TestJudge(t *testing.T) {
 		}, Attempts, Failed},
 		"the same but for figures, and much waiting": {func(n int) (string, *Cores, bool) {
 			return fmt.Sprintf(failed, 5, 5, 9, fmt.Sprintf("rate %d.5", n)), much, false
+		}, Attempts, Inconclusive},
+		"the same but for figures, and long waits": {func(n int) (string, *Cores, bool) {
+			return fmt.Sprintf(failed, 5, 5, 9, fmt.Sprintf("rate %d.5", n)), once, false
 		}, Attempts, Inconclusive},
 		"at different places": {func(n int) (string, *Cores, bool) { return fmt.Sprintf(failed, 5, 5, 9+n/3, "late"), little, false }, Attempts, Inconclusive},
 		"a command, the same each time": {func(n int) (string, *Cores, bool) {
@@ -73,7 +76,7 @@ func TestJudgeProcess(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestFailing$", "-test.v")
 			cmd.Env = append(os.Environ(), variable+"=1", "FAIL="+how)
 			a := Run(cmd)
-			a.Cores.worst, a.Cores.ours, a.Cores.idled = time.Second, 0, 0
+			a.Cores.worst = time.Second
 			return a
 		}, func(*Attempt) {})
 		if outcome != want {

@@ -5,6 +5,7 @@ package ontime
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,38 +38,53 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestBusy: other work kept threads off their cores only if they waited and there was some.
-func TestBusy(t *testing.T) {
-	calm := &Cores{took: 10 * time.Second, idled: 1000 * time.Second, worst: time.Second}
-	busy := &Cores{took: 10 * time.Second, worst: 2 * late}
-	own := &Cores{took: 10 * time.Second, worst: 2 * late, ours: 10000 * time.Second}
-	unhurt := &Cores{took: 10 * time.Second, worst: late}
-	for name, c := range map[string]struct {
-		*Cores
-		busy bool
-	}{"an idle machine": {calm, false}, "other work": {busy, true}, "the test's own work": {own, false}, "other work that the test didn't notice": {unhurt, false}} {
-		if c.Busy() != c.busy {
-			t.Errorf("%s: %v", name, c.Cores)
+// TestOthers: what is neither idle nor the group's is other work.
+func TestOthers(t *testing.T) {
+	begin, cores := sight{at: time.Now(), idle: time.Hour, ran: time.Minute}, time.Duration(runtime.NumCPU())
+	for name, c := range map[string]struct{ idle, ran, want time.Duration }{
+		"an idle machine":     {cores * each, 0, 0},
+		"the test's own work": {(cores - 1) * each, each, 0},
+		"other work":          {(cores - 1) * each, 0, each},
+		"both":                {0, each / 2, (cores-1)*each + each/2},
+	} {
+		now := sight{begin.at.Add(each), begin.idle + c.idle, begin.ran + c.ran}
+		if got := now.others(begin); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// TestWatch: a thread that competes for its core is seen to wait, and its CPU time counts as the group's.
+// TestWatch: a thread that competes for its core is seen to wait, and its CPU time counts as the group's. Only what other work causes makes the group late.
 func TestWatch(t *testing.T) {
 	const loop = "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done)"
-	cmd := exec.Command("taskset", "-c", "0", "sh", "-c", loop+" & "+loop+"; wait")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	start := func(text string) *exec.Cmd {
+		cmd := exec.Command("taskset", "-c", "0", "sh", "-c", text)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		return cmd
 	}
-	c := watchGroup(cmd.Process.Pid)
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
+	watch := func() *Cores {
+		cmd := start(loop + " & " + loop + "; wait")
+		c := watchGroup(cmd.Process.Pid)
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		c.end(cmd.ProcessState.UserTime())
+		return c
 	}
-	c.end(cmd.ProcessState.UserTime())
-	if c.worst < late || len(c.waited) == 0 {
-		t.Errorf("%v", c)
+	if c := watch(); c.longest() < late || c.ours == 0 {
+		t.Errorf("alone: %v", c)
 	}
+	other := start("while :; do :; done")
+	raise(other.Process.Pid) // else it gets little beside the group
+	if c := watch(); !c.Busy() || c.others() == 0 {
+		t.Errorf("beside other work: %v", c)
+	}
+	_ = syscall.Kill(-other.Process.Pid, syscall.SIGKILL)
+	_ = other.Wait()
 }
 
 func TestPattern(t *testing.T) {
