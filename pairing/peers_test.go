@@ -254,7 +254,7 @@ func TestPeersEnd(t *testing.T) {
 	port, i := packet.SourcePort(a, b), uint32(0)
 	key, remote := w.key(0, b), Remote{Key: w.key(1, a), Port: port, Responses: true}
 	know := func() (Answer, bool) {
-		for range 40 {
+		for range coarse + 1 {
 			w.send(0, b, packet.RCSendOnly, psn+i, port)
 			i++
 		}

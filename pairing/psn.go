@@ -20,7 +20,7 @@ const (
 )
 
 // noteRequest records the PSNs that a request uses, and publishes them for the other side's workers. Unless exactly is set, it publishes a
-// highest PSN only once in 16 (coarse) PSNs.
+// highest PSN only once in 64 (coarse) PSNs.
 func (f *flow) noteRequest(p *arrival, exactly bool) {
 	psn := p.PSN
 	span := uint32(0)

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	coarse     = 16         // a flow publishes its highest PSN once in this many PSNs
-	margin     = 2 * coarse // maximum distance of a response beyond the published highest PSN
-	backMargin = 3 * coarse // maximum distance of an acknowledgement behind the highest one: they overtake each other
+	coarse     = 64          // a confirmed flow publishes its highest PSN, of requests or responses, once in this many PSNs
+	margin     = coarse + 32 // maximum distance of a response beyond a highest PSN that may be published late
+	backMargin = 48          // maximum distance of an acknowledgement behind the highest one: they overtake each other
 )
 
 // track is the state that the worker reads and writes for each packet of a flow: half a cache line. Most packets give no new evidence about
