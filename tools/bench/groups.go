@@ -63,7 +63,7 @@ func more(g group) group {
 }
 
 func needs(g group, gib, hugepages float64) group {
-	g.memory, g.hugepages = gib, hugepages
+	g.memory, g.hugepages, g.once = gib, hugepages, true
 	return g
 }
 
@@ -290,7 +290,7 @@ const flowBytes = 124
 // remembering measures memory. One run is enough, since the result is deterministic.
 func remembering(octets, total, flows string, n int) group {
 	return group{
-		name: octets,
+		name: octets, once: true,
 		rows: []row{
 			{Name: octets, What: "total memory of a flow, of " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
 			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 bytes a flow", less: true},

@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,9 +31,11 @@ type bench struct {
 	mainCore  int    // for everything else
 	hugepages bool
 	burst     int
-	runs      int           // slices of each side, at first
-	time      time.Duration // of the core, a slice
-	noise     float64       // greatest width of a ratio's interval, as a share of it
+	runs      int                 // slices of each side, if no row is noisy
+	aStart    int                 // slices of each side from one start of the programs
+	taken     map[string]slicesOf // by the first row that they are for
+	time      time.Duration       // of the core, a slice
+	noise     float64             // greatest width of a ratio's interval, as a share of it
 	short     bool
 	verbose   bool
 	profiles  string // folder for CPU profiles of cnpgate, "" for none
@@ -115,6 +118,7 @@ type group struct {
 	memory    float64                          // needed GiB, if that is much
 	hugepages float64                          // GiB of hugepages for its frames, if that is much
 	cores     int                              // needed cores, if one is not enough
+	once      bool                             // its programs start slowly, or always give the same result
 	more      bool                             // similar to another group: skipped in a short run
 	measure   func(b *bench, rows []row) error // fills its selected rows
 }
@@ -133,7 +137,7 @@ func (b *bench) measure() error {
 		progress("%s", g.name)
 		err := b.canMeasure(&g)
 		if err == nil {
-			err = g.measure(b, rows)
+			err = b.measureGroup(&g, rows)
 		}
 		for i := range rows {
 			if r := &rows[i]; err != nil {
@@ -148,6 +152,27 @@ func (b *bench) measure() error {
 		return fmt.Errorf("no row is called %s; --list prints them", strings.Join(b.filter, ","))
 	}
 	return nil
+}
+
+// usualStarts is how often programs start for a row: where a program's memory lies changes its speed by some percent, for as long as it runs.
+const usualStarts = 4
+
+// measureGroup starts a group's programs until it has the usual number of slices and no row is noisy, or else the most.
+func (b *bench) measureGroup(g *group, rows []row) error {
+	starts := usualStarts
+	if g.once || b.short {
+		starts = 1
+	}
+	b.aStart = max(b.runs/starts, 1)
+	clear(b.taken)
+	for n := 1; ; n++ {
+		if err := g.measure(b, rows); err != nil {
+			return err
+		}
+		if n%starts == 0 && (n == moreSlices*starts || !slices.ContainsFunc(rows, func(r row) bool { return r.noisy() })) {
+			return nil
+		}
+	}
 }
 
 // errLeftOut is not a failure.

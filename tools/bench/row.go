@@ -160,25 +160,28 @@ func sortedQuantile(s []float64, q float64) float64 {
 	return s[low] + (s[high]-s[low])*(at-float64(low))
 }
 
-// moreSlices is how many times the first number of slices a comparison takes at most before it counts as noisy.
+// moreSlices is how many times the usual number of slices a comparison takes at most before it counts as noisy.
 const moreSlices = 4
 
 // slicesOf has each side's slices. Those of the same index ran shortly after one another and make pairs.
 type slicesOf [][]*sample
 
-// compare lets the sides run slices in turn, and doubles their number until no row is noisy or it has taken the most. fill sets the rows'
-// figures from the slices so far.
+// compare lets the sides, which have just started, run slices in turn, and adds these to those of earlier starts. fill sets the rows' figures from
+// all of them.
 func (b *bench) compare(rows []row, fill func(slicesOf), sides ...side) error {
-	taken := make(slicesOf, len(sides))
-	for n := b.runs; ; n *= 2 {
-		if err := b.takeSlices(taken, n, sides); err != nil {
-			return err
-		}
-		fill(taken)
-		if !slices.ContainsFunc(rows, func(r row) bool { return r.noisy() }) || 2*n > moreSlices*b.runs {
-			return nil
-		}
+	if b.taken == nil {
+		b.taken = map[string]slicesOf{}
 	}
+	taken := b.taken[rows[0].Name]
+	if taken == nil {
+		taken = make(slicesOf, len(sides))
+		b.taken[rows[0].Name] = taken
+	}
+	if err := b.takeSlices(taken, len(taken[0])+b.aStart, sides); err != nil {
+		return err
+	}
+	fill(taken)
+	return nil
 }
 
 // compareOne compares the rates of two sides in one row.

@@ -68,30 +68,44 @@ func TestTakeSlices(t *testing.T) {
 	}
 }
 
-// TestCompare: a comparison ends as soon as every row's interval is narrow, or else with the most slices.
+// TestCompare: a comparison ends when every row's interval is narrow, or else with the most slices, from as many starts of the programs.
 func TestCompare(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 7))
 	for _, c := range []struct {
-		name  string
-		rate  func(int) float64
-		runs  int
-		noisy bool
+		name   string
+		rate   func(int) float64
+		once   bool
+		runs   int
+		starts int
+		noisy  bool
 	}{
-		{"calm", constantly(9), 16, false},
+		{"calm", constantly(9), false, 16, 4, false},
+		{"calm, slow to start", constantly(9), true, 16, 1, false},
 		{"the first slices are spoilt", func(n int) float64 {
 			if n < 10 {
 				return 9 - float64(n)/2
 			}
 			return 9
-		}, 32, false},
-		{"noisy for ever", func(int) float64 { return 9 * (0.5 + rng.Float64()) }, 64, true},
+		}, false, 32, 8, false},
+		{"noisy for ever", func(int) float64 { return 9 * (0.5 + rng.Float64()) }, false, 64, 16, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := bench{runs: 16, noise: 0.05}
-			var r row
-			if err := b.compareOne(&r, &scripted{rate: c.rate}, &scripted{rate: constantly(10)}); err != nil {
-				t.Fatal(err)
+			b, starts := bench{runs: 16, noise: 0.05}, 0
+			ours, theirs := &scripted{rate: c.rate}, &scripted{rate: constantly(10)}
+			rows := []row{{Name: "a"}}
+			for range 2 { // the second time, none of the first one's slices count
+				ours.n, starts = 0, 0
+				if err := b.measureGroup(&group{once: c.once, measure: func(b *bench, rows []row) error {
+					starts++
+					return b.compareOne(&rows[0], ours, theirs)
+				}}, rows); err != nil {
+					t.Fatal(err)
+				}
 			}
+			if starts != c.starts {
+				t.Errorf("the programs started %d times, want %d", starts, c.starts)
+			}
+			r := &rows[0]
 			if r.Runs != c.runs || r.noisy() != c.noisy {
 				t.Errorf("%d slices, error %q", r.Runs, r.Error)
 			}
@@ -100,7 +114,7 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
-	b := bench{runs: 16, noise: 0.05}
+	b := bench{aStart: 16, noise: 0.05}
 	if err := b.compareOne(&row{}, &scripted{rate: constantly(1), end: 3}, &scripted{rate: constantly(1)}); !errors.Is(err, errScript) {
 		t.Errorf("a slice that fails: %v", err)
 	}
@@ -116,7 +130,7 @@ func TestSlowNeighbour(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(8, 9))
 	noise := func() float64 { return 1 + 0.02*rng.NormFloat64() }
-	b := bench{runs: 64, noise: 0.05}
+	b := bench{aStart: 64, noise: 0.05}
 	var r row
 	err := b.compareOne(&r, &scripted{rate: func(n int) float64 { return 12e6 * speed(n) * noise() }},
 		&scripted{rate: func(n int) float64 { return 15e6 * speed(n) * noise() }})
