@@ -8,11 +8,13 @@ import (
 // peerGroups are the rows of scripts/bench --peers: programs that people would use in place of cnpgate, on the same devices and captures.
 func peerGroups() []group {
 	of := func(flows int) traffic { return traffic{flows: flows, payload: smallest} }
-	return []group{
+	groups := []group{
 		beside(row{Name: "fwd64_1k_l3fwd", What: "64-byte class, IPv4, 1,024 flows", Peer: "l3fwd -E", Wanted: 1.1}, of(1<<10), startL3fwd),
 		beside(row{Name: "fwd64_1k_ovs", What: "64-byte class, IPv4, 1,024 flows", Peer: "OVS-DPDK", Wanted: 2.7}, of(1<<10), startOVS),
 		beside(row{Name: "fwd64_32k_ovs", What: "64-byte class, IPv4, 32,768 flows", Peer: "OVS-DPDK", Wanted: 2.7}, of(32<<10), startOVS),
 	}
+	groups[2].once = true
+	return groups
 }
 
 // forwarder is another program that forwards.
