@@ -23,7 +23,7 @@ type Frame struct {
 
 // Port is one worker's pair of queues on one port.
 type Port struct {
-	// Rx holds the frames that the last Exchange received, in order; Exchange resets it. The worker owns their buffers.
+	// Rx holds the frames that the last Exchange received, in order; Exchange resets it. The worker owns their buffers, and doesn't change the list.
 	Rx []Frame
 	// Tx holds the frames that the next Exchange sends, in order, at most its initial capacity, which is TxBursts bursts. The worker may
 	// replace it by a list of its own, off the Go heap, that stays unchanged until the Exchange. Exchange doesn't change it, and sets Sent to

@@ -42,6 +42,7 @@ type Backend struct {
 	queues    []C.struct_cnp_queue
 	rx, tx    [][]burst.Frame // by port, at full capacity; tx is the list that a worker may use
 	lost      [][]burst.Loss  // by port
+	received  [][]uint64      // mbufs of rx, by port
 	wakers    []unix.PollFd   // sockets whose frames end a Wait
 	free      []uint64
 	spare     []burst.Frame
@@ -79,6 +80,9 @@ func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
 		b.lost = append(b.lost, lost)
 		q := &b.queues[i]
 		q.rx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(rx)))
+		received := callocSlice[uint64](burst.MaxSize)
+		b.received = append(b.received, received)
+		q.received = (**C.struct_rte_mbuf)(unsafe.Pointer(unsafe.SliceData(received)))
 		q.lost = (*C.struct_cnp_loss)(unsafe.Pointer(unsafe.SliceData(lost)))
 		q.carrier = (*C.int32_t)(p.carrier)
 		p.driver.queue(worker, q)
@@ -175,6 +179,7 @@ func (b *Backend) close() {
 		freeSlice(b.rx[i])
 		freeSlice(b.tx[i])
 		freeSlice(b.lost[i])
+		freeSlice(b.received[i])
 	}
 	freeSlice(b.free)
 	freeSlice(b.spare)

@@ -43,11 +43,13 @@ enum { CNP_TOO_LONG, CNP_LINK_DOWN, CNP_REFUSED };
 /* One worker's pair of queues on one port. */
 struct cnp_queue {
 	struct cnp_frame *rx;      /* burst frames, written by C */
+	struct rte_mbuf **received; /* the mbufs of rx, in the same order */
 	struct cnp_frame *tx;      /* n_tx frames, written by Go; not always the same memory */
 	struct cnp_loss *lost;     /* CNP_TX_BURSTS bursts of losses, written by C */
 	struct cnp_socket *socket; /* of a kernel interface; NULL: the port is an ethdev */
 	const int32_t *carrier;    /* the port's: 0 when it is known to have no link */
 	uint32_t n_rx;
+	uint32_t fits; /* any port sends each frame in rx */
 	uint32_t n_tx;
 	uint32_t n_lost;
 	uint32_t sent;
@@ -79,6 +81,7 @@ struct cnp_batch {
 	uint32_t spares; /* capacity of spare */
 	uint32_t burst;  /* frames that a port receives, at most CNP_MAX_BURST; it sends CNP_TX_BURSTS times as many */
 	uint32_t drain;  /* receive nothing */
+	uint32_t shortest; /* of the ports' longest */
 };
 
 #endif

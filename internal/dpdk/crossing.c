@@ -3,6 +3,7 @@
 #include "crossing.h"
 #include "socket.h"
 
+#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
@@ -41,22 +42,30 @@ lose_all(struct cnp_queue *q, uint32_t waiting)
 }
 
 /*
- * The mbuf of a frame that waited in a queue has left the cache: ask for all of them before the first is written. The burst ends
- * before a frame that the device would always refuse; if that is the first, it is dropped, otherwise it would block the port.
+ * Returns the mbufs of a list of frames that is just what a port has received last, as most are: so the mbufs need not be collected, nor their
+ * lengths written. NULL for any other list. A port that has received again by now has another list.
  */
-static inline void
-send_burst(struct cnp_queue *q, uint32_t burst)
+static inline struct rte_mbuf **
+lent(const struct cnp_batch *b, const struct cnp_queue *q, uint32_t n)
 {
-	struct rte_mbuf *pk[CNP_TX_BURSTS * CNP_MAX_BURST];
-	uint32_t n = 0, waiting = RTE_MIN(q->n_tx, CNP_TX_BURSTS * burst);
+	for (uint32_t i = 0; i < b->n_queue; i++) {
+		const struct cnp_queue *from = &b->queue[i];
 
-	q->sent = q->n_lost = 0;
-	if (waiting == 0)
-		return;
-	if (unlikely(__atomic_load_n(q->carrier, __ATOMIC_RELAXED) == 0)) {
-		lose_all(q, waiting);
-		return;
+		if (from->n_rx == n && from->rx[0].buf == q->tx[0].buf)
+			return from->fits && memcmp(from->rx, q->tx, n * sizeof(*q->tx)) == 0 ? from->received : NULL;
 	}
+	return NULL;
+}
+
+/*
+ * Collects the mbufs of frames, up to one that the device would always refuse. The mbuf of a frame that waited in a queue has left the cache: ask
+ * for all of them before the first is written.
+ */
+static inline uint32_t
+collect(const struct cnp_queue *q, struct rte_mbuf **pk, uint32_t waiting)
+{
+	uint32_t n = 0;
+
 	for (; n < waiting && q->tx[n].len <= q->longest; n++) {
 		pk[n] = mbuf_of(q->tx[n].buf);
 		rte_prefetch0(pk[n]);
@@ -65,6 +74,26 @@ send_burst(struct cnp_queue *q, uint32_t burst)
 		pk[i]->pkt_len = q->tx[i].len;
 		pk[i]->data_len = (uint16_t)q->tx[i].len;
 	}
+	return n;
+}
+
+/* A frame that the device would always refuse is dropped if it is the first, otherwise it would block the port. */
+static inline void
+send_burst(const struct cnp_batch *b, struct cnp_queue *q)
+{
+	struct rte_mbuf *collected[CNP_TX_BURSTS * CNP_MAX_BURST], **pk;
+	uint32_t n, waiting = RTE_MIN(q->n_tx, CNP_TX_BURSTS * b->burst);
+
+	q->sent = q->n_lost = 0;
+	if (waiting == 0)
+		return;
+	if (unlikely(__atomic_load_n(q->carrier, __ATOMIC_RELAXED) == 0)) {
+		lose_all(q, waiting);
+		return;
+	}
+	n = waiting;
+	if ((pk = lent(b, q, waiting)) == NULL)
+		n = collect(q, pk = collected, waiting);
 	if (unlikely(q->socket != NULL))
 		cnp_socket_send(q, pk, RTE_MIN(n, (uint32_t)CNP_MAX_BURST));
 	else if (n != 0)
@@ -126,29 +155,33 @@ receive_nothing(struct cnp_queue *q)
 
 /* Lists the received frames, and returns whether one has several segments. */
 static inline int
-list_received(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n, uint64_t base)
+list_received(const struct cnp_batch *b, struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n)
 {
-	uint16_t segments = 0;
+	uint32_t segments = 0, over = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		frame_of(&q->rx[i], pk[i], base);
-		q->rx[i].len = q->rx[i].head = pk[i]->pkt_len;
+		uint32_t len = pk[i]->pkt_len;
+
+		frame_of(&q->rx[i], pk[i], b->base);
+		q->rx[i].len = q->rx[i].head = len;
 		segments |= pk[i]->nb_segs;
+		over |= b->shortest - len; /* below 0 if it is longer */
 	}
 	q->n_rx = n;
+	q->fits = (int32_t)over >= 0;
 	return segments > 1;
 }
 
 static inline void
-receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
+receive_burst(const struct cnp_batch *b, struct cnp_queue *q)
 {
-	struct rte_mbuf *pk[CNP_MAX_BURST];
+	struct rte_mbuf **pk = q->received;
 	uint32_t n;
 
 	receive_nothing(q);
-	n = unlikely(q->socket != NULL) ? cnp_socket_receive(q, pk, burst) : receive_ethdev(q, pk, burst);
-	if (unlikely(list_received(q, pk, n, base)))
-		list_received(q, pk, drop_segmented(q, pk, n), base);
+	n = unlikely(q->socket != NULL) ? cnp_socket_receive(q, pk, b->burst) : receive_ethdev(q, pk, b->burst);
+	if (unlikely(list_received(b, q, pk, n)))
+		list_received(b, q, pk, drop_segmented(q, pk, n));
 }
 
 /* All or nothing: the last buffers of a nearly empty pool are reserved for reception. */
@@ -187,16 +220,19 @@ cnp_exchange(uintptr_t batch)
 
 	if (b->n_free != 0)
 		cnp_release(batch);
+	b->shortest = INT32_MAX;
+	for (uint32_t i = 0; i < b->n_queue; i++)
+		b->shortest = RTE_MIN(b->shortest, b->queue[i].longest);
 	/*
 	 * Each port receives right after another one has sent: a device without a queue of its own has just freed a burst of buffers, which
 	 * are still in the nearest cache.
 	 */
 	for (uint32_t i = 0; i < b->n_queue; i++) {
-		send_burst(&b->queue[(i + 1) % b->n_queue], b->burst);
+		send_burst(b, &b->queue[(i + 1) % b->n_queue]);
 		if (b->drain)
 			receive_nothing(&b->queue[i]);
 		else
-			receive_burst(&b->queue[i], b->burst, b->base);
+			receive_burst(b, &b->queue[i]);
 	}
 	refill_spares(b); /* from what reception has left */
 	clock_gettime(CLOCK_MONOTONIC, &now);

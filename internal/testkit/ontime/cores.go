@@ -26,7 +26,7 @@ type Cores struct {
 	idle       time.Duration            // of all cores, before
 	idled      time.Duration            // of all cores, meanwhile
 	last       sight
-	late       time.Duration // of the next look
+	delay      time.Duration // of the next look
 }
 
 // sight is what a look saw.
@@ -62,7 +62,7 @@ func watchGroup(group int) *Cores {
 			case <-c.stop:
 				return
 			case <-tick.C:
-				c.late = time.Since(next)
+				c.delay = time.Since(next)
 			}
 		}
 	}()
@@ -84,7 +84,7 @@ func (c *Cores) end(ours time.Duration) {
 // nanoseconds. It raises the group's priority again, as a browser lowers its threads'.
 func (c *Cores) look() {
 	raise(c.group)
-	now, longest := sight{at: time.Now(), idle: idleTime(), ran: c.last.ran}, c.late
+	now, longest := sight{at: time.Now(), idle: idleTime(), ran: c.last.ran}, c.delay
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range processes {
 		text, _ := os.ReadFile(stat)
