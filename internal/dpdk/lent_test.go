@@ -30,15 +30,8 @@ func TestRingLent(t *testing.T) {
 		for i, r := range rings[:ports] {
 			cfg.Ports = append(cfg.Ports, PortConfig{Name: "port" + string(rune('0'+i)), Device: r.Device()})
 		}
-		d, err := eal.Open(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		d, closed := openDrawn(t, cfg)
+		defer closed()
 		b := d.Backend(0)
 		for i := range b.queues {
 			b.queues[i].longest = longestLent

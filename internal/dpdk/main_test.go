@@ -12,6 +12,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
+	"pgregory.net/rapid"
 )
 
 // eal is the one EAL of this test process. What needs one of its own runs in a child: the same binary with childEnv set.
@@ -85,6 +86,19 @@ func open(t testing.TB, cfg Config) *Devices {
 		}
 	})
 	return d
+}
+
+// openDrawn opens devices for one draw of a property, which calls closed at its end.
+func openDrawn(t *rapid.T, cfg Config) (d *Devices, closed func()) {
+	d, err := eal.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // ringPort makes a ring port for one test, which closes it after the devices.

@@ -31,15 +31,8 @@ func TestRingForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := oneWorker(left.Device(), right.Device())
 		cfg.Burst = rapid.IntRange(1, burst.MaxSize).Draw(t, "burst")
-		d, err := eal.Open(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		d, closed := openDrawn(t, cfg)
+		defer closed()
 		sizes := rapid.SliceOfN(rapid.IntRange(14, 2048), 1, 200).Draw(t, "sizes")
 		for i, size := range sizes {
 			if err := left.Inject(0, numbered(i, size)); err != nil {

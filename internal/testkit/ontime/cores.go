@@ -31,9 +31,10 @@ type Cores struct {
 
 // sight is what a look saw.
 type sight struct {
-	at   time.Time
-	idle time.Duration // of all cores, since the machine started
-	ran  time.Duration // of the group's threads, in all
+	at    time.Time
+	idle  time.Duration // of all cores, since the machine started
+	ran   time.Duration // of the group's threads, in all
+	ended time.Duration // CPU time of the children that the group's processes have waited for: some come and go between two looks
 }
 
 const (
@@ -50,7 +51,7 @@ const (
 func watchGroup(group int) *Cores {
 	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
 		used: map[string]time.Duration{}, idle: idleTime()}
-	c.last = sight{c.begin, c.idle, 0}
+	c.last = sight{at: c.begin, idle: c.idle}
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(each)
@@ -90,12 +91,15 @@ func (c *Cores) look() {
 		text, _ := os.ReadFile(stat)
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest) // state, parent, group
-		if len(fields) < 13 || fields[2] != strconv.Itoa(c.group) {
+		if len(fields) < 15 || fields[2] != strconv.Itoa(c.group) {
 			continue
 		}
 		user, _ := strconv.Atoi(fields[11])
 		system, _ := strconv.Atoi(fields[12])
 		c.used[stat] = time.Duration(user+system) * tick
+		user, _ = strconv.Atoi(fields[13])
+		system, _ = strconv.Atoi(fields[14])
+		now.ended += time.Duration(user+system) * tick
 		threads, _ := filepath.Glob(filepath.Dir(stat) + "/task/*/schedstat")
 		for _, thread := range threads {
 			text, _ := os.ReadFile(thread)
@@ -115,8 +119,9 @@ func (c *Cores) look() {
 }
 
 // others is the CPU time that other work had since an earlier look. What is neither idle nor the group's is theirs, also what the hypervisor took.
+// It is too little in the look at which a process ended that was seen before.
 func (s sight) others(earlier sight) time.Duration {
-	return time.Duration(runtime.NumCPU())*s.at.Sub(earlier.at) - (s.idle - earlier.idle) - (s.ran - earlier.ran)
+	return time.Duration(runtime.NumCPU())*s.at.Sub(earlier.at) - (s.idle - earlier.idle) - (s.ran - earlier.ran) - (s.ended - earlier.ended)
 }
 
 // others is the part of the machine that other work had, between 0 and 1.

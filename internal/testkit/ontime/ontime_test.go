@@ -40,14 +40,15 @@ func TestFailing(t *testing.T) {
 
 // TestOthers: what is neither idle nor the group's is other work.
 func TestOthers(t *testing.T) {
-	begin, cores := sight{at: time.Now(), idle: time.Hour, ran: time.Minute}, time.Duration(runtime.NumCPU())
-	for name, c := range map[string]struct{ idle, ran, want time.Duration }{
-		"an idle machine":     {cores * each, 0, 0},
-		"the test's own work": {(cores - 1) * each, each, 0},
-		"other work":          {(cores - 1) * each, 0, each},
-		"both":                {0, each / 2, (cores-1)*each + each/2},
+	begin, cores := sight{time.Now(), time.Hour, time.Minute, time.Second}, time.Duration(runtime.NumCPU())
+	for name, c := range map[string]struct{ idle, ran, ended, want time.Duration }{
+		"an idle machine":         {cores * each, 0, 0, 0},
+		"the test's own work":     {(cores - 1) * each, each, 0, 0},
+		"its children that ended": {(cores - 1) * each, each / 2, each / 2, 0},
+		"other work":              {(cores - 1) * each, 0, 0, each},
+		"both":                    {0, each / 2, 0, (cores-1)*each + each/2},
 	} {
-		now := sight{begin.at.Add(each), begin.idle + c.idle, begin.ran + c.ran}
+		now := sight{begin.at.Add(each), begin.idle + c.idle, begin.ran + c.ran, begin.ended + c.ended}
 		if got := now.others(begin); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
