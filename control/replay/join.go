@@ -39,6 +39,7 @@ type directed struct {
 	key       connectionKey
 	base      uint32 // the PSN of its first request
 	next      uint32 // after the highest one
+	latest    uint32 // the PSN after the latest one
 	requests  uint32
 	asked     [kept]asked
 	back      [16]asked // where it went back
@@ -104,10 +105,14 @@ func (d *directed) request(p *health.Packet) {
 		d.base, d.next = p.PSN, p.PSN
 	}
 	if step := ahead(p.PSN, d.next); step < 0 && step > -tooFar {
-		d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
+		if p.PSN != d.latest { // the first of those that it sends again
+			d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
+		}
+		d.latest = (p.PSN + span) & packet.PSNMask
 		return
 	}
 	d.next = (p.PSN + span) & packet.PSNMask
+	d.latest = d.next
 	d.asked[p.PSN%kept] = asked{p.PSN + 1, p.Time, p.AckReq || span > 1}
 }
 
