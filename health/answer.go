@@ -139,5 +139,5 @@ func (h *Half) toRounds(acked uint32, p *Packet) {
 // finish completes the counts of a copy.
 func (h *Half) finish() {
 	h.decide()
-	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
+	h.missing()
 }

@@ -97,11 +97,25 @@ func (h *Half) begin(p *Packet) {
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
 	h.flags &= oneWay | answered
-	h.LostUpstream += h.holes.missing()
-	h.holes = holes{}
+	h.missing()
 	h.recent, h.probes, h.repeat, h.reads, h.answers, h.rounds = recent{}, probes{}, repeat{}, reads{}, answers{}, rounds{}
 	h.loose = 0
 }
+
+// missing decides about what hasn't come until the end. Without a NAK, and with nothing sent again, nothing says that it was lost: the responder went on, so
+// the capture has missed it. Of UC nothing else shows a loss.
+func (h *Half) missing() {
+	n := h.holes.missing() + h.reads.holes.missing()
+	if h.flags&oneWay != 0 || h.troubled() {
+		h.LostUpstream += n
+	} else {
+		h.NotCaptured += n
+	}
+	h.holes, h.reads.holes = holes{}, holes{}
+}
+
+// troubled reports whether anything was sent again, or asked for.
+func (c *Counts) troubled() bool { return c.NAKs[0] > 0 || c.Retransmissions().Packets > 0 }
 
 // before is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) before(p *Packet) {

@@ -6,7 +6,32 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 type holes struct {
 	list [16]hole
 	n    int
-	lost uint64 // packets of holes for which there was no room: they count as lost
+	lost uint64 // packets of holes for which there was no room, and that count as lost
+	old  old    // those of which nothing is known yet
+}
+
+// old are the packets of the oldest holes, for which there is no room one by one. If they are acknowledged and nothing there was sent again, they were not seen
+// here, but never lost; otherwise they count as lost.
+type old struct {
+	from, to uint32 // PSNs
+	n        uint64
+	again    bool // something there was sent again
+}
+
+// add takes a hole in. Holes come in the order of their PSNs.
+func (o *old) add(h hole) {
+	if o.n == 0 {
+		*o = old{from: h.psn}
+	}
+	o.to = (h.psn + h.n) & packet.PSNMask
+	o.n += uint64(h.n)
+}
+
+// repeated notes a request whose PSN was passed before.
+func (o *old) repeated(psn uint32) {
+	if o.n > 0 && ahead(psn, o.from) >= 0 && ahead(psn, o.to) < 0 {
+		o.again = true
+	}
 }
 
 type hole struct {
@@ -17,7 +42,7 @@ type hole struct {
 
 func (s *holes) add(psn, n uint32, now int64) {
 	if s.n == len(s.list) {
-		s.lost += uint64(s.list[0].n)
+		s.old.add(s.list[0])
 		copy(s.list[:], s.list[1:])
 		s.n--
 	}
@@ -35,7 +60,7 @@ func (s *holes) find(psn uint32) int {
 	return -1
 }
 
-// fill takes a PSN out of hole i. If a hole breaks in two and there is no room, the lower part counts as lost.
+// fill takes a PSN out of hole i. If a hole breaks in two and there is no room, nothing is known of the lower part for now.
 func (s *holes) fill(i int, psn uint32) {
 	o := s.list[i]
 	below := uint32(ahead(psn, o.psn))
@@ -54,7 +79,7 @@ func (s *holes) fill(i int, psn uint32) {
 		s.list[i].n = below
 		s.list[i+1].psn, s.list[i+1].n = (psn+1)&packet.PSNMask, above
 	default:
-		s.lost += uint64(below)
+		s.old.add(hole{psn: o.psn, n: below})
 		s.list[i].psn, s.list[i].n = (psn+1)&packet.PSNMask, above
 	}
 }
@@ -76,6 +101,14 @@ func (s *holes) acknowledged(below uint32) (n uint64) {
 		kept++
 	}
 	s.n = kept
+	if o := &s.old; o.n > 0 && ahead(below, o.to) >= 0 {
+		if o.again {
+			s.lost += o.n
+		} else {
+			n += o.n
+		}
+		*o = old{}
+	}
 	return n
 }
 
@@ -83,5 +116,5 @@ func (s *holes) missing() (n uint64) {
 	for _, o := range s.list[:s.n] {
 		n += uint64(o.n)
 	}
-	return n + s.lost
+	return n + s.lost + s.old.n
 }

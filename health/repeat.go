@@ -33,6 +33,7 @@ const (
 // behind is a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
 	i := h.holes.find(p.PSN)
+	h.holes.old.repeated(p.PSN)
 	follows := h.repeat.active && p.PSN == h.repeat.next
 	switch {
 	case i >= 0 && h.late(p, follows):
