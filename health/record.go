@@ -13,6 +13,7 @@ type Record struct {
 	Network    string   `json:"network,omitempty" doc:"The VLAN or tunnel that it is in."`
 	Transport  string   `json:"transport" doc:"RC, UC, UD or XRC."`
 	Paired     bool     `json:"paired" doc:"Whether both directions are known."`
+	PairedBy   string   `json:"paired_by,omitempty" doc:"By what: rdma-cm, udp-port, psn; in a capture also ack-fit (the responses fit no other direction as well) and only-candidate."`
 	StartNS    int64    `json:"start_ns" doc:"Time of the first packet: in a capture since its first frame, in a gateway Unix time."`
 	DurationNS int64    `json:"duration_ns" doc:"From the first packet to the last."`
 	Ended      string   `json:"ended" doc:"open, released, failed, gave-up or idle."`

@@ -103,6 +103,8 @@ type Builder struct {
 	Ports []string // names of the gateway's ports; nil: none
 	// Offset is added to times: a gateway's clock to Unix time.
 	Offset int64
+	// PairedBy says of the next connection by what evidence its directions are known to be one; "": not said.
+	PairedBy string
 
 	notes        []Note
 	verdicts     []Verdict
@@ -128,6 +130,7 @@ func (b *Builder) Add(c *Connection) {
 	}
 	r := c.Record(b.Ports)
 	r.StartNS += b.Offset
+	r.PairedBy = b.PairedBy
 	n := len(b.records)
 	for i := range c.Half {
 		for _, v := range c.judge(i) {

@@ -391,7 +391,7 @@ func incomplete(c *Connection, i int) (Verdict, bool) {
 	}
 	return Verdict{
 		Name: Incomplete, Weight: h.NotCaptured,
-		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets)),
+		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets+h.NotCaptured)),
 		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
 	}, true
 }

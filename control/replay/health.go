@@ -19,26 +19,42 @@ const (
 	healthConnections = healthFlows / 4
 )
 
-// Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair. progress is as
-// for Options.
+// Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
+// that once more if there are directions that the rules for notifications leave without a pair. progress is as for Options.
 func Health(c *Capture, progress func(frames int)) (*health.Report, error) {
-	h := &judge{capture: c, progress: progress, pauses: map[string]*health.Pauses{}, released: map[connectionKey]bool{}}
+	h := &judge{
+		capture: c, progress: progress, pauses: map[string]*health.Pauses{}, released: map[connectionKey]bool{}, joiner: newJoiner(),
+		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
+	}
 	if err := h.pass(h.learn); err != nil {
 		return nil, err
 	}
-	if err := c.rewind(); err != nil {
-		return nil, err
+	h.progress = nil
+	kept := h.pairs()
+	if h.alone() {
+		if err := h.again(h.compare); err != nil {
+			return nil, err
+		}
+		kept = h.join(kept)
 	}
-	pairs, err := h.pairs()
-	if err != nil {
-		return nil, err
+	var err error
+	if h.static, err = pairing.NewQPMap(kept, seed); err != nil {
+		return nil, fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
 	}
-	h.static = pairs
-	h.frames, h.progress, h.other = 0, nil, 0
-	if err := h.pass(h.follow); err != nil {
+	h.pauses = map[string]*health.Pauses{}
+	if err := h.again(h.follow); err != nil {
 		return nil, err
 	}
 	return h.report(), nil
+}
+
+// again reads the capture once more.
+func (h *judge) again(each func(b []byte)) error {
+	h.frames, h.other = 0, 0
+	if err := h.capture.rewind(); err != nil {
+		return err
+	}
+	return h.pass(each)
 }
 
 // judge reads a capture for Health.
@@ -53,6 +69,10 @@ type judge struct {
 	static   *pairing.QPMap
 	known    []pairing.QPPair
 	released map[connectionKey]bool
+	unpaired map[connectionKey]bool // directions without a pair
+	joiner   *joiner
+	paired   map[connectionKey]string       // how, by direction
+	moved    map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
 	pauses   map[string]*health.Pauses
 	other    uint64
 	now      int64
@@ -86,9 +106,16 @@ func (h *judge) End(x flowtable.Index, _ flowtable.Ending) {
 // note keeps a flow's answer.
 func (h *judge) note(x flowtable.Index) {
 	k, a := h.flows.Key(x), h.learner.Answer(x, h.flows.State(x).Answer())
-	if a.State() != pairing.Confirmed || k.SourceQP != 0 || a.Ended() == pairing.EndedReuse {
+	if h.static != nil || k.SourceQP != 0 || a.Ended() == pairing.EndedReuse {
 		return
 	}
+	if a.State() != pairing.Confirmed {
+		if k.DestQP > packet.GSIQP {
+			h.unpaired[keyOf(k)] = true
+		}
+		return
+	}
+	h.paired[keyOf(k)] = nameOf(a.Evidence())
 	if a.Ended() == pairing.EndedDREQ {
 		h.released[keyOf(k)] = true
 	}
@@ -98,7 +125,7 @@ func (h *judge) note(x flowtable.Index) {
 }
 
 // pairs is a map of the pairs that the first pass has learned. One that contradicts an earlier one, as a QP served two connections, is left out.
-func (h *judge) pairs() (*pairing.QPMap, error) {
+func (h *judge) pairs() []pairing.QPPair {
 	for x := flowtable.Index(1); x <= h.flows.High(); x++ {
 		if h.flows.State(x).Live() {
 			h.note(x)
@@ -119,11 +146,54 @@ func (h *judge) pairs() (*pairing.QPMap, error) {
 			kept = append(kept, p)
 		}
 	}
-	m, err := pairing.NewQPMap(kept, seed)
-	if err != nil {
-		return nil, fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
+	return kept
+}
+
+// alone reports whether there are two directions without a pair that may be one.
+func (h *judge) alone() bool {
+	for k := range h.paired {
+		delete(h.unpaired, k)
 	}
-	return m, nil
+	to := map[[2]packet.Addr]bool{}
+	for k := range h.unpaired {
+		to[[2]packet.Addr{k.src, k.dst}] = true
+	}
+	for k := range h.unpaired {
+		if to[[2]packet.Addr{k.dst, k.src}] {
+			return true
+		}
+	}
+	return false
+}
+
+// compare is the pass between the first and the last, for directions without a pair.
+func (h *judge) compare(b []byte) {
+	p := &h.parsed
+	if p.DestQP <= packet.GSIQP || p.Opcode == packet.CNP {
+		return
+	}
+	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
+	if h.unpaired[key] {
+		o := health.Read(b, p, h.now)
+		h.joiner.follow(key, &o)
+	}
+}
+
+// join adds the pairs that the joiner has found to those that the learner has.
+func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
+	for _, j := range h.joiner.pairs() {
+		to, from := j.requester, j.responder
+		known = append(known, pairing.QPPair{
+			Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope,
+		})
+		if from.scope != to.scope {
+			h.moved[from] = to.scope
+			from.scope = to.scope
+		}
+		h.paired[to], h.paired[from] = j.by, j.by
+	}
+	h.joiner = nil
+	return known
 }
 
 // pass reads the capture once, and gives each RoCEv2 packet to a function.
@@ -226,7 +296,13 @@ func (h *judge) lookup() *flowtable.Key {
 	r.Set(p)
 	k := flowtable.KeyOf(r)
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	k.SetScope(packet.ScopeOf(port, p))
+	scope := packet.ScopeOf(port, p)
+	if len(h.moved) > 0 {
+		if s, ok := h.moved[connectionKey{p.Src, p.Dst, p.DestQP, scope.Named()}]; ok {
+			scope = s.At(int(port))
+		}
+	}
+	k.SetScope(scope)
 	h.flow[0] = flowtable.Ref{}
 	if p.Opcode != packet.CNP {
 		h.flows.Lookup(h.record[:], h.now, h.flow[:])
@@ -281,6 +357,12 @@ func (h *judge) report() *health.Report {
 		}
 		if h.released[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}] || h.released[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}] {
 			c.How = health.Released
+		}
+		if b.PairedBy = ""; c.Paired {
+			b.PairedBy = h.paired[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}]
+			if b.PairedBy == "" {
+				b.PairedBy = h.paired[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}]
+			}
 		}
 		b.Add(&c)
 	}

@@ -1,0 +1,286 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// How the two directions of a connection were found to belong together (health.Record.PairedBy), if not by the rules for notifications.
+const (
+	byFit       = "ack-fit"        // the responses fit the requests of the other direction, and those of no other direction as well
+	byOnlyOne   = "only-candidate" // a few responses fit, and only one direction is left that they can answer
+	enoughToFit = 8                // responses; with fewer it is the only candidate, or nothing
+)
+
+const (
+	joinedFlows = 1 << 16 // directions without a pair that are compared: about 3 kB each
+	candidates  = 64      // directions that a direction's responses are compared with
+	considered  = 4096    // directions of the opposite hosts that are looked at to find those
+	kept        = 128     // requests of a direction of which the time is known
+	tooFar      = 1 << 16 // packets: a larger step of PSNs is another connection's
+)
+
+// joiner finds which directed flows are the two directions of a connection, by what a responder must do (IBTA 9.7.5.1): a response has the PSN of a request
+// that has come before, and a requester goes back to the PSN that a NAK asks for (9.7.5.1.2). It asks neither for equal ports nor for equal VLANs, tunnels or
+// labels: each of them may belong to one direction. For a diagnosis the best candidate is good enough; for a notification, which slows a sender
+// down, it isn't: those are never told of these pairs.
+type joiner struct {
+	flows map[connectionKey]*directed
+	hosts map[[2]packet.Addr][]*directed
+	left  uint64 // directions for which there was no room
+}
+
+// directed is one direction of a connection, as a requester and as a responder.
+type directed struct {
+	key       connectionKey
+	base      uint32 // the PSN of its first request
+	next      uint32 // after the highest one
+	latest    uint32 // the PSN after the latest one
+	requests  uint32
+	asked     [kept]asked
+	back      [16]asked // where it went back
+	responses uint32
+	first     int64 // time of the first response
+	high      uint32
+	fits      []*fit // how it answers others
+	searched  int
+}
+
+type asked struct {
+	psn  uint32 // plus 1
+	at   int64  // ns
+	asks bool
+}
+
+// fit is how the responses of one direction fit the requests of another.
+type fit struct {
+	responder, requester *directed
+	hits, ends           uint32 // responses to requests that had passed; those that asked for one
+	delay                int64  // ns, their sum
+	since                int64  // ns from the first request that was answered to its answer
+	obeyed, ignored      int    // NAKs
+	nak                  uint32 // plus 1
+	nakAt                int64
+	points               int
+}
+
+func newJoiner() *joiner {
+	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr][]*directed{}}
+}
+
+// follow notes a packet of a direction without a pair.
+func (j *joiner) follow(key connectionKey, p *health.Packet) {
+	d := j.flows[key]
+	if d == nil {
+		if len(j.flows) == joinedFlows {
+			j.left++
+			return
+		}
+		d = &directed{key: key}
+		j.flows[key] = d
+		between := [2]packet.Addr{key.src, key.dst}
+		j.hosts[between] = append(j.hosts[between], d)
+	}
+	switch p.Opcode.Role() {
+	case packet.Request, packet.ReadRequest:
+		d.request(p)
+	case packet.Response:
+		j.response(d, p)
+	}
+}
+
+// ahead is how far PSN a is ahead of b, of 24 bits; less than 0: behind.
+func ahead(a, b uint32) int { return int(int32((a-b)<<8) >> 8) }
+
+func (d *directed) request(p *health.Packet) {
+	span := uint32(1)
+	if p.Opcode.Role() == packet.ReadRequest { // as many PSNs as responses, of which the smallest path MTU allows the most
+		span = max((p.Message+255)/256, 1)
+	}
+	if d.requests++; d.requests == 1 {
+		d.base, d.next = p.PSN, p.PSN
+	}
+	if step := ahead(p.PSN, d.next); step < 0 && step > -tooFar {
+		if p.PSN != d.latest { // the first of those that it sends again
+			d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
+		}
+		d.latest = (p.PSN + span) & packet.PSNMask
+		return
+	}
+	d.next = (p.PSN + span) & packet.PSNMask
+	d.latest = d.next
+	d.asked[p.PSN%kept] = asked{p.PSN + 1, p.Time, p.AckReq || span > 1}
+}
+
+// sent reports whether a request with a PSN has passed, and when, if that is known.
+func (d *directed) sent(psn uint32) (at *asked, ok bool) {
+	if d.requests == 0 || ahead(psn, d.base) < 0 || ahead(psn, d.next) >= 0 {
+		return nil, false
+	}
+	if a := &d.asked[psn%kept]; a.psn == psn+1 {
+		at = a
+	}
+	return at, true
+}
+
+func (j *joiner) response(d *directed, p *health.Packet) {
+	if d.responses++; d.responses == 1 {
+		d.first, d.high = p.Time, p.PSN
+	}
+	if ahead(p.PSN, d.high) > 0 {
+		d.high = p.PSN
+	}
+	const searches = 4
+	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
+		d.searched++
+		j.search(d, p.PSN)
+	}
+	for _, f := range d.fits {
+		f.response(p)
+	}
+}
+
+// search finds the directions whose requests a response may answer.
+func (j *joiner) search(d *directed, psn uint32) {
+	all := j.hosts[[2]packet.Addr{d.key.dst, d.key.src}]
+	for n := len(all) - 1; n >= max(0, len(all)-considered) && len(d.fits) < candidates; n-- {
+		if _, ok := all[n].sent(psn); ok {
+			d.fits = append(d.fits, &fit{responder: d, requester: all[n]})
+		}
+	}
+}
+
+func (f *fit) response(p *health.Packet) {
+	f.settle()
+	a, ok := f.requester.sent(p.PSN)
+	if !ok {
+		return
+	}
+	f.hits++
+	if a != nil {
+		if a.asks {
+			f.ends++
+		}
+		f.delay += p.Time - a.at
+		if f.since == 0 {
+			f.since = p.Time - a.at
+		}
+	}
+	if p.HasAETH && p.Syndrome>>5 == 3 && p.Syndrome&31 == 0 {
+		f.nak, f.nakAt = p.PSN+1, p.Time
+	}
+}
+
+// settle decides whether the latest NAK was obeyed: the requester went back to the packet that it asks for. The NAK may also be lost, so a long wait says
+// nothing: it is asked before the next response.
+func (f *fit) settle() {
+	if f.nak == 0 {
+		return
+	}
+	psn := f.nak - 1
+	if b := &f.requester.back[psn%uint32(len(f.requester.back))]; b.psn == f.nak && b.at >= f.nakAt {
+		f.obeyed++
+	} else {
+		f.ignored++
+	}
+	f.nak = 0
+}
+
+// judge counts what speaks for a pair. It reports false if the responses don't fit: most of a stranger's have PSNs that were not sent yet.
+func (f *fit) judge(least int64) bool {
+	f.settle()
+	if f.hits*10 < f.responder.responses*9 {
+		return false
+	}
+	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
+	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(f.responder.responses-f.hits)
+	if f.ends*10 >= f.hits*9 { // they answer the packets that ask for it
+		f.points += end
+	}
+	if ahead(f.requester.next, f.responder.high) == 1 { // and the last one
+		f.points += end
+	}
+	if f.mean() <= 2*least {
+		f.points += near
+	}
+	if f.requester.key.scope == f.responder.key.scope {
+		f.points += scope
+	}
+	return true
+}
+
+func (f *fit) mean() int64 { return f.delay / int64(max(f.hits, 1)) }
+
+// joined is a pair: the responder's packets are taken as of the requester's VLAN or tunnel.
+type joined struct {
+	requester, responder connectionKey
+	by                   string
+}
+
+// pairs decides: the best fit first. Of connections that do the same at the same time, the one whose request came first is answered first.
+func (j *joiner) pairs() (all []joined) {
+	var fits []*fit
+	for _, d := range j.flows {
+		least := int64(1) << 62
+		for _, f := range d.fits {
+			least = min(least, f.mean())
+		}
+		for _, f := range d.fits {
+			if f.judge(least) {
+				fits = append(fits, f)
+			}
+		}
+	}
+	slices.SortFunc(fits, func(a, b *fit) int {
+		return cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(a.responder.first, b.responder.first), cmp.Compare(b.since, a.since),
+			compareKeys(&a.requester.key, &b.requester.key), compareKeys(&a.responder.key, &b.responder.key))
+	})
+	taken, open := map[*directed]bool{}, map[*directed]int{}
+	for _, f := range fits {
+		open[f.requester]++
+		open[f.responder]++
+	}
+	for _, f := range fits {
+		if taken[f.requester] || taken[f.responder] || j.collides(f) {
+			continue
+		}
+		by := byFit
+		if f.responder.responses < enoughToFit {
+			if by = byOnlyOne; open[f.requester] > 1 || open[f.responder] > 1 {
+				continue
+			}
+		}
+		taken[f.requester], taken[f.responder] = true, true
+		all = append(all, joined{f.requester.key, f.responder.key, by})
+	}
+	return all
+}
+
+// collides reports whether the responder's packets would be taken for those of another direction.
+func (j *joiner) collides(f *fit) bool {
+	k := f.responder.key
+	if k.scope == f.requester.key.scope {
+		return false
+	}
+	k.scope = f.requester.key.scope
+	return j.flows[k] != nil
+}
+
+func compareKeys(a, b *connectionKey) int {
+	return cmp.Or(a.src.Netip().Compare(b.src.Netip()), a.dst.Netip().Compare(b.dst.Netip()), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
+}
+
+// names of what the learner pairs by.
+func nameOf(e pairing.Evidence) string {
+	switch e {
+	case pairing.EvidenceCM:
+		return "rdma-cm"
+	case pairing.EvidencePort:
+		return "udp-port"
+	}
+	return e.String()
+}

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// joinCase is traffic of some connections of two hosts, of which nothing but PSNs and times tells what belongs together.
+type joinCase struct {
+	name     string
+	n        int
+	psn      func(n int) uint32
+	messages int
+	scope    packet.Scope // of the responses
+	loses    int          // the connection of which a packet is lost; -1: none
+	strange  bool         // the responses are to other requests
+	pairs    int
+	by       string
+}
+
+func zero(int) uint32 { return 0 }
+
+var joinCases = []joinCase{
+	{name: "one, other VLAN", n: 1, psn: func(int) uint32 { return 0x345678 }, messages: 20, scope: packet.ScopeInVLAN(0, packet.MakeTag(0x8100, 101), 0), loses: -1, pairs: 1, by: byFit},
+	{name: "one, few packets", n: 1, psn: zero, messages: 3, loses: -1, pairs: 1, by: byOnlyOne},
+	{name: "eight with PSN 0", n: 8, psn: zero, messages: 20, loses: -1, pairs: 8, by: byFit},
+	{name: "eight with PSN 0, one loses", n: 8, psn: zero, messages: 20, loses: 5, pairs: 8, by: byFit},
+	{name: "PSNs wrap", n: 3, psn: func(n int) uint32 { return 0xfffff0 + uint32(n)*3 }, messages: 20, loses: -1, pairs: 3, by: byFit},
+	{name: "others' responses", n: 2, psn: zero, messages: 20, loses: -1, strange: true},
+	{name: "several with few packets", n: 3, psn: zero, messages: 3, loses: -1},
+}
+
+func (c *joinCase) run() []joined {
+	const step, trip, size = 3_000, 250_000, 4
+	type event struct {
+		key connectionKey
+		health.Packet
+	}
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	var all []event
+	for n := range c.n {
+		there, back := connectionKey{src: a, dst: b, qp: 0x900 + uint32(n)}, connectionKey{src: b, dst: a, qp: 0x500 + uint32(n), scope: c.scope}
+		now, again := int64(1e6)+int64(n)*step, false
+		for i := 0; i < c.messages*size; i++ {
+			psn := (c.psn(n) + uint32(i)) & packet.PSNMask
+			last := i%size == size-1
+			all = append(all, event{there, health.Packet{Time: now, PSN: psn, Opcode: packet.RCSendOnly, AckReq: last}})
+			answer := health.Packet{Time: now + trip, PSN: psn, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31}
+			if c.strange {
+				answer.PSN = (psn + 0x400000) & packet.PSNMask
+			}
+			switch lost := n == c.loses && i == 17; {
+			case lost && !again:
+				again = true
+				answer.Syndrome = 0x60
+				all = append(all, event{back, answer})
+				now += trip + step
+				i--
+			case last:
+				all = append(all, event{back, answer})
+			}
+			now += int64(c.n) * step
+		}
+	}
+	slices.SortStableFunc(all, func(x, y event) int { return int(x.Time - y.Time) })
+	j := newJoiner()
+	for i := range all {
+		j.follow(all[i].key, &all[i].Packet)
+	}
+	return j.pairs()
+}
+
+// TestJoinByFit: the directions of connections are found, and directions that have nothing to do with one another aren't joined.
+func TestJoinByFit(t *testing.T) {
+	for i := range joinCases {
+		c := &joinCases[i]
+		t.Run(c.name, func(t *testing.T) {
+			pairs := c.run()
+			if len(pairs) != c.pairs {
+				t.Errorf("%d pairs, want %d: %+v", len(pairs), c.pairs, pairs)
+			}
+			for _, p := range pairs {
+				if p.requester.qp-0x900 != p.responder.qp-0x500 || p.by != c.by {
+					t.Errorf("QP %#x is paired with %#x by %s, want by %s", p.requester.qp, p.responder.qp, p.by, c.by)
+				}
+			}
+		})
+	}
+}
+
+// TestJoinBound: directions beyond the bound are counted as left out.
+func TestJoinBound(t *testing.T) {
+	j := newJoiner()
+	p := health.Packet{Time: 1, Opcode: packet.RCSendOnly}
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := range uint32(joinedFlows + 10) {
+		j.follow(connectionKey{src: packet.Addr{Lo: r.Uint64()}, qp: n + 2}, &p)
+	}
+	if len(j.flows) != joinedFlows || j.left != 10 {
+		t.Errorf("%d directions are kept and %d left out, want %d and 10", len(j.flows), j.left, joinedFlows)
+	}
+}
