@@ -75,8 +75,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.answers.acked, h.answers.known = acked, true
 		return
 	}
-	if over := ahead(acked, h.next); over > 0 {
-		h.beyond(acked, uint32(over))
+	if over := ahead(acked, h.next); over > int32(h.loose) && over <= maxGap {
+		h.early.note(acked, p.Time)
 	}
 	if h.rounds.n > 0 {
 		h.toRounds(acked, p)
@@ -104,18 +104,9 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	h.flags &^= partial
 }
 
-// beyond is an answer to requests that did not pass here.
-func (h *Half) beyond(acked, n uint32) {
-	if n <= h.loose || n > maxGap {
-		return
-	}
-	h.NotCaptured += uint64(n - h.loose)
-	h.next, h.loose = acked, 0
-}
-
 func (h *Half) timed(o *probe, now int64) {
 	took := now - o.time
-	if took < 0 {
+	if took < 0 || h.EarlyAnswers > 0 { // the clocks or queues of the two directions differ
 		return
 	}
 	if o.read {
@@ -139,5 +130,23 @@ func (h *Half) toRounds(acked uint32, p *Packet) {
 // finish completes the counts of a copy.
 func (h *Half) finish() {
 	h.decide()
-	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
+	h.unresolved()
+}
+
+// unresolved ends the holes that nothing has filled. UC sends nothing again: they were lost. RC can't go on without a packet: what was neither sent again
+// nor acknowledged is undecided while the answers pass here, and else did not pass because the capture missed it. Missing READ responses were lost if they
+// were asked for again.
+func (h *Half) unresolved() {
+	switch {
+	case h.flags&oneWay != 0:
+		h.LostUpstream += h.holes.missing()
+	case h.flags&answered == 0:
+		h.NotCaptured += h.holes.missing()
+	}
+	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 {
+		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
+	}
+	lost, missed := h.reads.unresolved()
+	h.LostUpstream += lost
+	h.NotCaptured += missed
 }

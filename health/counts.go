@@ -51,6 +51,9 @@ type Counts struct {
 	LostDownstream      uint64         // those that passed here, and were asked for again, or never acknowledged
 	AcksLost            uint64         // ACKs that passed here, and did not reach the requester in time
 	NotCaptured         uint64         // packets that never passed here, but were acknowledged
+	EarlyAnswers        uint64         // requests that were recorded after their answer
+	AgainRequests       Amount         // requests that were sent again, whatever the cause
+	AgainResponses      Amount         // READ responses
 	Duplicates          uint64
 	OutOfOrder          uint64
 	NAKs                [NAKCodes]uint64
@@ -84,10 +87,12 @@ func (c *Counts) Add(o *Counts) {
 	}{
 		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
 		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
-		{&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE},
+		{&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
 	} {
 		*p.to += p.from
 	}
+	c.AgainRequests.plus(o.AgainRequests)
+	c.AgainResponses.plus(o.AgainResponses)
 	for i := range c.NAKs {
 		c.NAKs[i] += o.NAKs[i]
 	}

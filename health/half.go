@@ -9,6 +9,7 @@ type Half struct {
 	Window      uint32
 	WindowBytes uint64
 	timing
+	Lead    int64 // ns: how much later than its answer a request was recorded, at most
 	Stalled int64 // ns for which the sender waited for an ACK with a full window
 	Begun   int64 // time of the first request, and of the last one
 	Ended   int64
@@ -24,6 +25,8 @@ type Half struct {
 	recent  recent
 	probes  probes
 	answers answers
+	early   early
+	sends   answers // when PSNs were sent for the first time
 	ids     ids
 	repeat  repeat
 	rounds  rounds
@@ -65,6 +68,7 @@ func (h *Half) request(p *Packet) {
 		if uint32(d) > h.loose {
 			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time)
 		}
+		h.overtaken(p)
 		h.fresh(p)
 	case d < 0 && d >= -maxGap:
 		if ahead(p.PSN, h.base) < 0 {
@@ -97,15 +101,15 @@ func (h *Half) begin(p *Packet) {
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
 	h.flags &= oneWay | answered
-	h.LostUpstream += h.holes.missing()
-	h.holes = holes{}
+	h.unresolved()
+	h.holes, h.early, h.sends = holes{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers, h.rounds = recent{}, probes{}, repeat{}, reads{}, answers{}, rounds{}
 	h.loose = 0
 }
 
 // before is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) before(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || h.repeat.nakAt == 0 && !h.repeat.active && p.Time-h.sent < quiet && !h.ids.known(p.ID) {
 		h.OutOfOrder++
 		return
 	}
@@ -131,6 +135,7 @@ func (h *Half) fresh(p *Packet) {
 	if h.rounds.n > 0 {
 		h.freshRounds(p.Time, h.next)
 	}
+	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16))
 	h.recent.add(p, false)
 	h.big.outstanding(p)
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {

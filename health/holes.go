@@ -6,7 +6,10 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 type holes struct {
 	list [16]hole
 	n    int
-	lost uint64 // packets of holes for which there was no room: they count as lost
+	// Packets of holes for which there was no room, and the PSN after the last one. Whether they were lost can be said only once they are acknowledged or
+	// sent again.
+	more uint64
+	end  uint32
 }
 
 type hole struct {
@@ -17,12 +20,26 @@ type hole struct {
 
 func (s *holes) add(psn, n uint32, now int64) {
 	if s.n == len(s.list) {
-		s.lost += uint64(s.list[0].n)
+		s.forget(s.list[0])
 		copy(s.list[:], s.list[1:])
 		s.n--
 	}
 	s.list[s.n] = hole{psn: psn & packet.PSNMask, n: n, at: now}
 	s.n++
+}
+
+// forget keeps only the number of a hole's packets.
+func (s *holes) forget(o hole) {
+	s.more, s.end = s.more+uint64(o.n), (o.psn+o.n)&packet.PSNMask
+}
+
+// forgotten takes a packet of a hole that was forgotten, if there may be one with this PSN.
+func (s *holes) forgotten(psn uint32) bool {
+	if s.more == 0 || ahead(psn, s.end) >= 0 {
+		return false
+	}
+	s.more--
+	return true
 }
 
 // find is the number of the hole that has a PSN; -1: none has.
@@ -37,6 +54,9 @@ func (s *holes) find(psn uint32) int {
 
 // fill takes a PSN out of hole i. If a hole breaks in two and there is no room, the lower part counts as lost.
 func (s *holes) fill(i int, psn uint32) {
+	if i == s.n { // it was forgotten
+		return
+	}
 	o := s.list[i]
 	below := uint32(ahead(psn, o.psn))
 	above := o.n - below - 1
@@ -54,13 +74,16 @@ func (s *holes) fill(i int, psn uint32) {
 		s.list[i].n = below
 		s.list[i+1].psn, s.list[i+1].n = (psn+1)&packet.PSNMask, above
 	default:
-		s.lost += uint64(below)
+		s.forget(hole{psn: o.psn, n: below})
 		s.list[i].psn, s.list[i].n = (psn+1)&packet.PSNMask, above
 	}
 }
 
 // acknowledged ends holes below a PSN, and returns how many packets they had: they were never lost, but not seen here.
 func (s *holes) acknowledged(below uint32) (n uint64) {
+	if s.more > 0 && ahead(below, s.end) >= 0 {
+		n, s.more = s.more, 0
+	}
 	kept := 0
 	for _, o := range s.list[:s.n] {
 		d := ahead(below, o.psn)
@@ -83,5 +106,5 @@ func (s *holes) missing() (n uint64) {
 	for _, o := range s.list[:s.n] {
 		n += uint64(o.n)
 	}
-	return n + s.lost
+	return n + s.more
 }

@@ -45,6 +45,18 @@ func (r *reads) again(p *Packet) {
 // may have dropped that one, and the next one was lost before it came here.
 func (r *reads) lostBehind(psn uint32) bool { return r.asked == 0 || ahead(psn, r.seen) >= 0 }
 
+// unresolved are the responses that are missing: those that were asked for again are lost, the others were not captured.
+func (r *reads) unresolved() (lost, missed uint64) {
+	for _, o := range r.holes.list[:r.holes.n] {
+		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
+			lost += uint64(o.n)
+		} else {
+			missed += uint64(o.n)
+		}
+	}
+	return lost, missed + r.holes.more
+}
+
 // readResponse follows a READ response.
 func (h *Half) readResponse(p *Packet) {
 	r := &h.reads
@@ -118,6 +130,7 @@ func (h *Half) readAgain(p *Packet) {
 	case repeated:
 		r.ids.again(p.ID)
 		h.Retransmitted[h.repeat.reads].add(p.Len)
+		h.AgainResponses.add(p.Len)
 		h.rounds.doubtResponse(p.Len, h.repeat.readsAt)
 	case i < 0:
 		h.Duplicates++

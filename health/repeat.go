@@ -33,6 +33,9 @@ const (
 // behind is a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
 	i := h.holes.find(p.PSN)
+	if i < 0 && h.recent.find(p.PSN) == nil && h.holes.forgotten(p.PSN) {
+		i = h.holes.n // it was missing
+	}
 	follows := h.repeat.active && p.PSN == h.repeat.next
 	switch {
 	case i >= 0 && h.late(p, follows):
@@ -134,6 +137,7 @@ func (h *Half) again(p *Packet, missed bool) {
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
 	h.Retransmitted[r.cause].add(p.Len)
+	h.AgainRequests.add(p.Len)
 	if h.rounds.n > 0 {
 		h.rounds.again(p.PSN, h.psnsOf(p))
 		h.rounds.doubt(p.Len)
@@ -351,6 +355,8 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	first := int64(0)
 	if s := h.recent.find(p.PSN); s != nil && !again {
 		first = s.time
+	} else if at, ok := h.sends.since(p.PSN); ok && !again && !missed {
+		first = at
 	}
 	o := h.openRound(p, first)
 	if idle := p.Time - max(h.sent, h.answers.latest); o.read && h.slow(idle) {
@@ -382,7 +388,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 			h.idle.add(age)
 		}
 		if !overdue {
-			h.early.add(age)
+			h.soon.add(age)
 		}
 	}
 	if o.lost = !missed && overdue && h.flags&answered != 0; o.lost {

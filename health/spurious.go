@@ -132,6 +132,10 @@ func (h *Half) responded(psn uint32, now int64) {
 			h.undecided(o)
 			s.remove(i)
 		case o.psn == psn:
+			if o.took == 0 && o.first != 0 && o.since == 0 {
+				o.took = now - o.first
+				h.doubts.elapsed.add(o.took)
+			}
 			if o.answers++; h.proves(o, now) {
 				h.spurious(i)
 				continue

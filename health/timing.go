@@ -9,7 +9,7 @@ type timing struct {
 	naks     span  // the same from a NAK only
 	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
 	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
-	early    span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
+	soon     span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
 	spacing  span  // between time-outs, ns
 }
 

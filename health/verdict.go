@@ -110,9 +110,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	}
 	every := h.Interval.mean
 	if h.Interval.n == 0 || every > trip {
-		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
+		every = h.soon.most // at most the time-out, as it began to run at the packet or the last ACK
 		if every > trip {    // once the host was busy
-			every = h.early.mean
+			every = h.soon.mean
 		}
 	}
 	spacing := h.spacing
