@@ -81,7 +81,11 @@ func (c *Connection) Observe(from int, p *Packet) {
 			h.CE++
 		}
 	}
-	c.Reaction[from&1].sent(p.Time, p.Len)
+	r := &c.Reaction[from&1]
+	if turn := &c.Half[from&1].turn; turn.n > 0 {
+		r.loop = turn.least
+	}
+	r.sent(p.Time, p.Len, p.CE)
 }
 
 // notify follows a CNP to end to.
@@ -101,6 +105,9 @@ func (c *Connection) missed() {
 func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
 		c.Half[i].finish()
+		if r := &c.Reaction[i]; r.run.at != 0 {
+			r.judgeRun()
+		}
 	}
 	if c.How != Open {
 		return
@@ -117,6 +124,7 @@ func (c *Connection) snapshot(now int64) {
 const (
 	idleAfter = 10e9 // ns
 	gaveUp    = 5    // transmissions without an answer
+	retries   = 7    // a requester sends a packet again at most so often without an answer (IBTA 9.9.2.4.1: three bits)
 )
 
 // ending says how a connection has ended, by the requests of one end.
@@ -124,6 +132,8 @@ func ending(h *Half, now int64) Ending {
 	switch {
 	case h.NAKs[1]+h.NAKs[2]+h.NAKs[3] > 0:
 		return Failed
+	case h.repeat.tries >= retries && ahead(h.answers.acked, h.repeat.latestPSN) <= 0:
+		return GaveUp
 	case h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0 && h.big.attempts >= gaveUp && now-h.sent > 4*h.Interval.most:
 		return GaveUp
 	}

@@ -3,6 +3,11 @@ package health
 // Reaction is how the sender at one end reacts to CNPs.
 type Reaction struct {
 	CNPs     uint64
+	Packets  uint64 // that it sent
+	CE       uint64 // those that were marked
+	FirstCE  int64  // time of the first one
+	Ignored  uint64 // CNPs in episodes without a slow-down
+	during   uint64 // CNPs of the present episode
 	Episodes uint32 // CNPs after a while without one, with a steady rate before them, that could be judged
 	Obeyed   uint32 // those after which the rate fell
 	Delay    int64  // ns from the CNP to the slow-down: the sum over Obeyed, in steps of binTime
@@ -14,6 +19,9 @@ type Reaction struct {
 	before   uint64
 	lost     bool // something was sent again meanwhile: the rate says nothing of CNPs
 	lastCNP  int64
+	first    int64 // bin of the first packet
+	run      run
+	loop     int64 // ns from here to the sender and back; 0: not known
 }
 
 const (
@@ -24,8 +32,16 @@ const (
 	fell    = 80 // percent of the rate before: less is a slow-down
 )
 
-// sent notes bytes that the end sends.
-func (r *Reaction) sent(now int64, bytes uint32) {
+// sent notes bytes that the end sends, in a packet that is marked CE or not.
+func (r *Reaction) sent(now int64, bytes uint32, ce bool) {
+	if r.Packets++; r.Packets == 1 {
+		r.first = now / binTime
+	}
+	if ce {
+		if r.CE++; r.CE == 1 {
+			r.FirstCE = now
+		}
+	}
 	r.advance(now)
 	r.bins[r.bin%bins] += bytes
 	r.packets[r.bin%bins]++
@@ -36,6 +52,10 @@ func (r *Reaction) advance(now int64) {
 	bin := now / binTime
 	if bin == r.bin {
 		return
+	}
+	if r.run.at != 0 && bin > r.run.begin()+runBins {
+		r.clear(min(bin, r.run.begin()+runBins+1))
+		r.judgeRun()
 	}
 	if r.at != 0 && bin > r.at/binTime+2*steady {
 		r.clear(min(bin, r.at/binTime+2*steady+1))
@@ -58,8 +78,12 @@ func (r *Reaction) clear(bin int64) {
 func (r *Reaction) cnp(now int64) {
 	r.CNPs++
 	r.advance(now)
+	if r.run.CNPs++; r.lastCNP != 0 && now-r.lastCNP > runGap {
+		r.run = run{}
+	}
 	idle := r.lastCNP == 0 || now-r.lastCNP > steady*binTime
 	r.lastCNP = now
+	r.during++
 	if r.at != 0 || !idle && r.Obeyed > 0 {
 		return
 	}
@@ -69,8 +93,11 @@ func (r *Reaction) cnp(now int64) {
 		r.before += uint64(r.bins[(r.bin-i+bins)%bins])
 		packets += int(r.packets[(r.bin-i+bins)%bins])
 	}
-	if packets >= fewest && r.bin > steady {
-		r.at, r.lost = now, false
+	switch {
+	case packets >= fewest && r.bin > steady && r.first < r.bin-steady:
+		r.at, r.lost, r.during = now, false, 1
+	case r.run.at == 0:
+		r.run, r.lost = run{at: now, CNPs: 1}, false
 	}
 }
 
@@ -90,6 +117,9 @@ func (r *Reaction) judge() {
 		return
 	}
 	r.Episodes++
+	if delay == 0 {
+		r.Ignored += r.during
+	}
 	if delay != 0 {
 		r.Obeyed++
 		r.Delay += delay

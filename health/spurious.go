@@ -332,7 +332,7 @@ func (h *Half) undecided(o *round) {
 // decide says of all that are in doubt whether they were spurious.
 func (h *Half) decide() {
 	for i := range h.rounds.list[:h.rounds.n] {
-		if o := &h.rounds.list[i]; o.since != 0 || o.asked != 0 || o.cause != TimeOut || o.done {
+		if o := &h.rounds.list[i]; o.since != 0 || o.asked != 0 || o.cause != TimeOut || o.done || o.answered != 0 {
 			h.undecided(o)
 		}
 	}

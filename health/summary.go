@@ -13,7 +13,10 @@ import (
 // Report is the health of all connections: the answer of the API, and the output of a replay.
 type Report struct {
 	Summary     Summary   `json:"summary" doc:"The sum of all connections."`
-	Verdicts    []Verdict `json:"verdicts" doc:"What is wrong, what matters most first. Empty: nothing is."`
+	Conclusion  string    `json:"conclusion" doc:"The answer in a sentence."`
+	Verdicts    []Verdict `json:"verdicts" doc:"What is wrong, what matters most first. Empty: nothing that can be told; see conclusion."`
+	Notes       []Note    `json:"notes" doc:"What isn't wrong, but should be known."`
+	Frames      *Frames   `json:"frames,omitempty" doc:"What was examined of a capture, and what was not."`
 	Hosts       []Sum     `json:"hosts" doc:"Sums by host, of the packets that it sent or received."`
 	Prefixes    []Sum     `json:"prefixes" doc:"Sums by pair of prefixes, /24 and /64, from the requester's to the responder's."`
 	Ports       []Sum     `json:"ports,omitempty" doc:"Sums by gateway port at which the requests arrive."`
@@ -25,6 +28,7 @@ type Summary struct {
 	Connections     int    `json:"connections" doc:"How many."`
 	Bad             int    `json:"bad" doc:"Connections with a verdict."`
 	NotPaired       int    `json:"not_paired" doc:"Connections of which one direction is known only."`
+	OneDirection    int    `json:"one_direction" doc:"RC connections of which packets of one direction were seen only."`
 	Hosts           int    `json:"hosts" doc:"Hosts that send or receive."`
 	DurationNS      int64  `json:"duration_ns" doc:"From the first packet to the last."`
 	OtherFrames     uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
@@ -38,6 +42,7 @@ type Totals struct {
 	Bytes          uint64            `json:"bytes" doc:"Of frames."`
 	GoodputBytes   uint64            `json:"goodput_bytes" doc:"Payload, each byte counted once."`
 	Retransmitted  Amount            `json:"retransmitted" doc:"Packets that were sent again."`
+	Again          string            `json:"-"`
 	Causes         map[string]Amount `json:"causes" doc:"What was sent again, by cause."`
 	LostUpstream   uint64            `json:"lost_upstream" doc:"Packets lost before they came here."`
 	LostDownstream uint64            `json:"lost_downstream" doc:"Packets that passed here and were lost behind."`
@@ -72,6 +77,7 @@ func (t *Totals) finish() {
 	t.Packets, t.Bytes = c.Requests.Packets+c.Responses.Packets, c.Requests.Bytes+c.Responses.Bytes
 	t.GoodputBytes, t.Retransmitted = c.Goodput+c.ReadGoodput, c.Retransmissions()
 	t.LostUpstream, t.LostDownstream, t.AcksLost, t.OutOfOrder, t.Duplicates = c.LostUpstream, c.LostDownstream, c.AcksLost, c.OutOfOrder, c.Duplicates
+	t.Again = c.Again()
 	t.RNRNAKs, t.CE, t.RTT = c.RNRNAKs, c.CE, rttOf(&c.RTT, 0)
 	t.Causes = map[string]Amount{}
 	for cause, a := range c.Retransmitted {
@@ -100,17 +106,19 @@ type Builder struct {
 	// PairedBy says of the next connection by what evidence its directions are known to be one; "": not said.
 	PairedBy string
 
-	verdicts    []Verdict
-	records     []Record
-	hosts       map[netip.Addr]*Sum
-	prefixes    map[string]*Sum
-	ports       map[string]*Sum
-	all         Totals
-	first, last int64
-	directions  []direction        // by record
-	oneSided    map[direction]bool // those of connections whose other direction isn't in the same record
-	incast      map[netip.Addr][]active
-	slow        map[netip.Addr]*receiver
+	notes        []Note
+	verdicts     []Verdict
+	records      []Record
+	hosts        map[netip.Addr]*Sum
+	prefixes     map[string]*Sum
+	ports        map[string]*Sum
+	all          Totals
+	first, last  int64
+	oneDirection int
+	directions   []direction        // by record
+	oneSided     map[direction]bool // those of connections whose other direction isn't in the same record
+	incast       map[netip.Addr][]active
+	slow         map[netip.Addr]*receiver
 }
 
 // Add adds a copy that Table.Copy has made.
@@ -129,6 +137,7 @@ func (b *Builder) Add(c *Connection) {
 			v.Connections, v.of = 1, []int{n}
 			b.verdicts = append(b.verdicts, v)
 		}
+		b.notes = append(b.notes, c.notes(i)...)
 		b.sum(c, i)
 	}
 	if b.first == 0 || c.First < b.first {
@@ -138,6 +147,9 @@ func (b *Builder) Add(c *Connection) {
 	d, oneSided := c.direction()
 	if b.directions = append(b.directions, d); oneSided {
 		b.oneSided[d] = true
+		if c.Service != transportUC && c.Service != transportUD {
+			b.oneDirection++
+		}
 	}
 	b.records = append(b.records, r)
 }
@@ -248,7 +260,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		b.verdicts = append(b.verdicts, pauseVerdict(&p))
 	}
 	b.verdicts = append(b.verdicts, b.slowReceivers()...)
-	r := &Report{Verdicts: merge(b.verdicts), Connections: b.records}
+	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Connections: b.records}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		for _, n := range v.of {
@@ -258,7 +270,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.all.finish()
-	r.Summary = Summary{Connections: len(b.records), Hosts: len(b.hosts), DurationNS: b.last - b.first, OtherFrames: other, Totals: b.all}
+	r.Summary = Summary{Connections: len(b.records), Hosts: len(b.hosts), DurationNS: b.last - b.first, OtherFrames: other, Totals: b.all, OneDirection: b.oneDirection}
 	for i := range r.Connections {
 		if c := &r.Connections[i]; len(c.Verdicts) > 0 {
 			r.Summary.Bad++
@@ -277,6 +289,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	if r.Connections == nil {
 		r.Connections = []Record{}
 	}
+	r.Conclusion = r.conclude()
 	return r
 }
 

@@ -36,13 +36,18 @@ const (
 	NoAnswer       = "no-answer"
 	Refused        = "request-refused"
 	PFCPauses      = "pfc-pauses"
+	PFCStorm       = "pfc-storm"
+	CENoCNP        = "ce-without-cnp"
+	WrongICRC      = "wrong-icrc"
+	RoCEv1         = "rocev1"
+	Unexplained    = "retransmission-unexplained"
 	Incomplete     = "capture-incomplete"
 )
 
 // Names are all verdicts.
 var Names = []string{
 	ShortTimeOut, IgnoresCNP, LossUpstream, LossDownstream, AckLoss, Reordering, Duplication, NotReady, SlowReceiver, BlackHole, WindowLimit, Asymmetric,
-	NoAnswer, Refused, PFCPauses, Incomplete,
+	NoAnswer, Refused, PFCPauses, PFCStorm, CENoCNP, WrongICRC, RoCEv1, Unexplained, Incomplete,
 }
 
 // judge returns the verdicts about one end's requests.
@@ -56,6 +61,10 @@ func (c *Connection) judge(i int) (all []Verdict) {
 			all = append(all, v)
 		}
 	}
+	if v, ok := unexplained(c, i); ok && !slices.ContainsFunc(all, explains) {
+		v.Subject = c.subject(i)
+		all = append(all, v)
+	}
 	// What follows from these needs no verdict of its own.
 	has := func(name string) bool {
 		return slices.ContainsFunc(all, func(v Verdict) bool { return v.Name == name })
@@ -63,7 +72,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	all = slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
-			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.onlyUnanswered() || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
 			return has(ShortTimeOut) && h.rare(h.AcksLost)
 		case Asymmetric:
@@ -71,8 +80,10 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		}
 		return false
 	})
-	if v, ok := ignoresCNP(c, i); ok {
-		all = append(all, v)
+	for _, rule := range []func(*Connection, int) (Verdict, bool){ignoresCNP, ceWithoutCNP} {
+		if v, ok := rule(c, i); ok {
+			all = append(all, v)
+		}
 	}
 	return all
 }
@@ -111,7 +122,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	every := h.Interval.mean
 	if h.Interval.n == 0 || every > trip {
 		every = h.soon.most // at most the time-out, as it began to run at the packet or the last ACK
-		if every > trip {    // once the host was busy
+		if every > trip {   // once the host was busy
 			every = h.soon.mean
 		}
 	}
@@ -123,10 +134,18 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if spacing.n == 0 || spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
+	when := fmt.Sprintf("every %v", Duration(every))
+	first := h.soon
+	if first.n == 0 {
+		first = h.idle
+	}
+	if first.n > 0 && first.least*2 < h.Interval.mean && h.Interval.most > 2*h.Interval.least {
+		when = fmt.Sprintf("first after %v, then at growing intervals of up to %v,", Duration(first.least), Duration(h.Interval.most))
+	}
 	return Verdict{
 		Name: ShortTimeOut, Weight: n.Packets,
-		Evidence: fmt.Sprintf("retransmits every %v at an RTT of %v: %d packets (%s of %d) were sent again %d times while the ACK was already on its way",
-			Duration(every), Duration(trip), n.Packets, percent(n.Packets, h.Requests.Packets), h.Requests.Packets, h.Episodes[Spurious]),
+		Evidence: fmt.Sprintf("retransmits %s at an RTT of %v: the requester timed out %d times while the answer was already on its way; %s",
+			when, Duration(trip), h.Episodes[Spurious], h.sentAgain()),
 		Advice: fmt.Sprintf("raise the QP's timeout to %d or more (4.096 us * 2^timeout; ibv_modify_qp's timeout, perftest's -u, NCCL_IB_TIMEOUT), or turn adaptive retransmission off",
 			timeoutFor(trip)),
 	}, true
@@ -173,13 +192,21 @@ func ipOverhead(c *Connection) uint32 {
 
 func noAnswer(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.flags&oneWay != 0 || h.big.attempts < gaveUp && c.How != GaveUp || h.Responses.Packets > 0 && c.How != GaveUp {
+	if h.flags&oneWay != 0 || h.big.attempts < gaveUp || h.Responses.Packets > 0 && !(c.How == GaveUp && h.repeat.tries >= gaveUp) {
 		return Verdict{}, false
 	}
+	peer := c.End[i^1].Addr.Netip()
+	evidence := fmt.Sprintf("%v never answered: a packet was sent %d times, every %v", peer, max(h.repeat.tries, h.big.attempts)+1, Duration(h.Interval.mean))
+	if h.Responses.Packets > 0 {
+		evidence = fmt.Sprintf("%v answered until %v after the connection's first packet, and to none of %d transmissions of a packet since, one every %v",
+			peer, Duration(h.answers.at-c.First), h.repeat.tries+1, Duration(h.Interval.mean))
+	}
+	if c.How == GaveUp {
+		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded, time-out %d)", h.repeat.tries, timeoutOf(h.Interval.mean))
+	}
 	return Verdict{
-		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1,
-		Evidence: fmt.Sprintf("a packet was sent %d times and more without an answer, every %v", max(h.big.attempts, gaveUp), Duration(h.Interval.mean)),
-		Advice:   "check that the peer's QP still exists, that its host is up, and that no filter or route drops UDP port 4791 on the way there or back",
+		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
+		Advice: "check that the peer's QP still exists, that its host is up, and that no filter or route drops UDP port 4791 on the way there or back",
 	}, true
 }
 
@@ -276,17 +303,16 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 
 // sentAgain says what was sent again, by cause.
 func (h *Counts) sentAgain() string {
-	sum := h.Retransmissions()
-	if sum.Packets == 0 {
+	if h.Retransmissions().Packets == 0 {
 		return "nothing was sent again"
 	}
 	var parts []string
 	for cause, a := range h.Retransmitted {
 		if a.Packets > 0 {
-			parts = append(parts, fmt.Sprintf("%d by %s", a.Packets, Cause(cause)))
+			parts = append(parts, fmt.Sprintf("%d %s", a.Packets, Cause(cause)))
 		}
 	}
-	return fmt.Sprintf("%d packets (%s) were sent again: %s", sum.Packets, percent(sum.Packets, h.Requests.Packets+h.Responses.Packets), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s were sent again: %s", h.Again(), strings.Join(parts, ", "))
 }
 
 func ackLoss(c *Connection, i int) (Verdict, bool) {
@@ -304,7 +330,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 {
+	if h.OutOfOrder < 3 || h.accepted() {
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -365,15 +391,15 @@ func incomplete(c *Connection, i int) (Verdict, bool) {
 	}
 	return Verdict{
 		Name: Incomplete, Weight: h.NotCaptured,
-		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets)),
+		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets+h.NotCaptured)),
 		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
 	}, true
 }
 
 func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 	r := &c.Reaction[i]
-	const enough = 3
-	if r.Episodes < enough || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
+	const enough, many = 3, 50
+	if r.Episodes < enough && r.Ignored < many || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
 		return Verdict{}, false
 	}
 	return Verdict{

@@ -17,9 +17,11 @@ func printRDMA(to io.Writer, r *health.Report) error {
 	if err := printRDMASummary(to, &r.Summary); err != nil {
 		return err
 	}
-	if err := printVerdicts(to, r.Verdicts); err != nil {
+	if err := printVerdicts(to, r); err != nil {
 		return err
 	}
+	printNotes(to, r.Notes)
+	printFrames(to, r.Frames)
 	if len(r.Connections) == 0 {
 		return nil
 	}
@@ -29,7 +31,7 @@ func printRDMA(to io.Writer, r *health.Report) error {
 
 func printRDMASummary(to io.Writer, s *health.Summary) error {
 	if s.Connections == 0 {
-		_, err := fmt.Fprintf(to, "No RDMA connection was seen: %d other frames, none to UDP port 4791 that could be followed.\n", s.OtherFrames)
+		_, err := fmt.Fprintln(to, "No RDMA connection was seen.")
 		return err
 	}
 	fmt.Fprintf(to, "%s between %s in %s: %s, %s of payload", plural(s.Connections, "RDMA connection"), plural(s.Hosts, "host"),
@@ -39,8 +41,7 @@ func printRDMASummary(to io.Writer, s *health.Summary) error {
 	}
 	fmt.Fprintln(to)
 	t := newTable(to, "")
-	t.row("  sent again", fmt.Sprintf("%d packets, %s (%.3g %%)%s", s.Retransmitted.Packets, health.Bytes(s.Retransmitted.Bytes),
-		100*float64(s.Retransmitted.Packets)/float64(max(s.Packets, 1)), causesText(s.Causes)))
+	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, health.Bytes(s.Retransmitted.Bytes), causesText(s.Causes)))
 	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
 	t.row("  NAK, RNR NAK", fmt.Sprintf("%d, %d", s.NAKs, s.RNRNAKs))
 	t.row("  late, twice", fmt.Sprintf("%d, %d", s.OutOfOrder, s.Duplicates))
@@ -74,10 +75,45 @@ func causesText(causes map[string]health.Amount) string {
 
 const textWidth = 110
 
-func printVerdicts(to io.Writer, all []health.Verdict) error {
+// printNotes prints what should be known, and isn't wrong.
+func printNotes(to io.Writer, all []health.Note) {
+	if len(all) > 0 {
+		fmt.Fprintln(to, "\nNOTES")
+	}
+	for _, n := range all {
+		for i, line := range wrapped(fmt.Sprintf("%s: %s", n.Subject, n.Text)) {
+			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
+		}
+	}
+}
+
+// printFrames prints which frames of a capture were not examined, and what to do.
+func printFrames(to io.Writer, f *health.Frames) {
+	if f == nil || len(f.Unread) == 0 {
+		return
+	}
+	fmt.Fprintf(to, "\nNOT EXAMINED (of %s)\n", plural(int(f.Total), "frame"))
+	for _, u := range f.Unread {
+		text := fmt.Sprintf("%s, %s, first frame %d", u.Reason, plural(int(u.Frames), "frame"), u.First)
+		if u.Detail != "" {
+			text += ": " + u.Detail
+		}
+		if u.Advice != "" {
+			text += "; " + u.Advice
+		}
+		for i, line := range wrapped(text) {
+			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
+		}
+	}
+}
+
+func printVerdicts(to io.Writer, r *health.Report) error {
+	all := r.Verdicts
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(to, "\nNothing is wrong.")
-		return err
+		for _, line := range wrapped(r.Conclusion) {
+			fmt.Fprintf(to, "\n%s\n", line)
+		}
+		return nil
 	}
 	fmt.Fprintf(to, "\nWHAT IS WRONG\n")
 	for i, v := range all {

@@ -1,0 +1,81 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+)
+
+// explains reports whether a verdict says why packets were sent again.
+func explains(v Verdict) bool {
+	return slices.Contains([]string{
+		ShortTimeOut, BlackHole, NoAnswer, Refused, NotReady, LossUpstream, LossDownstream, AckLoss, Reordering,
+	}, v.Name)
+}
+
+// unexplained are retransmissions of which nothing proves a cause.
+func unexplained(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	const fewest = 6
+	again, naks := h.AgainRequests.Packets, h.NAKs[0]
+	if again < fewest && naks < fewest {
+		return Verdict{}, false
+	}
+	v := Verdict{
+		Name: Unexplained, Weight: max(again, naks),
+		Evidence: fmt.Sprintf("%s; %d NAKs; the cause can't be told from here: one of loss on either side, a lost ACK, or a time-out that is too short", h.sentAgain(), naks),
+		Advice:   "capture both directions, near the sender, with whole headers (tcpdump -s 128), from before the first request",
+	}
+	if h.Responses.Packets == 0 {
+		v.Evidence += "; no answer passed here"
+	}
+	return v, true
+}
+
+// ceWithoutCNP: congestion was marked for long enough that a CNP must have come back, and none did, although answers do.
+func ceWithoutCNP(c *Connection, i int) (Verdict, bool) {
+	r, answers := &c.Reaction[i], c.Reaction[i^1].Packets
+	const fewest = 8
+	wait := 2*max(c.Half[i].clean.most, c.Half[i^1].clean.most) + 2*ms
+	if !c.Paired || r.CNPs > 0 || r.CE < fewest || answers < fewest || c.Last-r.FirstCE < wait {
+		return Verdict{}, false
+	}
+	to := c.End[i^1].Addr.Netip()
+	return Verdict{
+		Name: CENoCNP, Subject: to.String(), Weight: r.CE,
+		Evidence: fmt.Sprintf("%d of %d packets to it are marked CE (%s), its answers pass here, and it sent no CNP in %v",
+			r.CE, r.Packets, percent(r.CE, r.Packets), Duration(c.Last-r.FirstCE)),
+		Advice: fmt.Sprintf("enable DCQCN's notification point at %v for the traffic's priority (/sys/class/net/IF/ecn/roce_np/enable/PRIO, mlnx_qos), and check that CNPs "+
+			"aren't dropped or sent another way", to),
+	}, true
+}
+
+// accepted reports whether packets that came late were accepted out of order: nothing was asked for or sent again because of them.
+func (h *Half) accepted() bool {
+	return h.flags&oneWay == 0 && h.NAKs[0]+h.Retransmitted[NAKSequence].Packets+h.Retransmitted[Implied].Packets == 0
+}
+
+// onlyUnanswered reports whether all losses behind are those of packets that were never answered.
+func (h *Half) onlyUnanswered() bool { return h.LostDownstream <= uint64(h.repeat.tries)+1 }
+
+// Again says how many requests and READ responses were sent again.
+func (h *Counts) Again() string {
+	part := func(a, of Amount, what string) string {
+		return fmt.Sprintf("%d of %d %s (%s)", a.Packets, of.Packets, what, percent(a.Packets, of.Packets))
+	}
+	switch {
+	case h.AgainResponses.Packets == 0:
+		return part(h.AgainRequests, h.Requests, "requests")
+	case h.AgainRequests.Packets == 0:
+		return part(h.AgainResponses, h.Responses, "responses")
+	}
+	return part(h.AgainRequests, h.Requests, "requests") + " and " + part(h.AgainResponses, h.Responses, "responses")
+}
+
+// timeoutOf is the local ACK timeout whose time is nearest to one that was measured, ns (IBTA 9.7.6.1.3: 4.096 us * 2^timeout, up to four times as long).
+func timeoutOf(interval int64) int {
+	t := 1
+	for t < 31 && int64(4096)<<(t+1) <= interval+interval/8 {
+		t++
+	}
+	return t
+}

@@ -1,0 +1,81 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Note is something that a reader should know, and that isn't wrong.
+type Note struct {
+	Name    string `json:"note" doc:"Its name."`
+	Subject string `json:"subject" doc:"The hosts, from the requester to the responder."`
+	Text    string `json:"text" doc:"What it is."`
+}
+
+// The notes.
+const (
+	NoteReordered = "reordering-accepted"
+	NoteClocks    = "capture-clocks-differ"
+	NotePauses    = "pfc-pauses-short"
+)
+
+// notes are those about one end's requests.
+func (c *Connection) notes(i int) (all []Note) {
+	h := &c.Half[i]
+	add := func(name, format string, args ...any) {
+		all = append(all, Note{Name: name, Subject: c.subject(i), Text: fmt.Sprintf(format, args...)})
+	}
+	if h.OutOfOrder >= 3 && h.accepted() {
+		add(NoteReordered, "%d packets came late, behind packets that were sent after them; the receiver accepted them (no NAK, nothing sent again because of it), as with adaptive routing",
+			h.OutOfOrder)
+	}
+	if h.EarlyAnswers > 0 {
+		add(NoteClocks, "answers are recorded up to %v before their requests: the clocks or queues of the capture differ, so round trips aren't measured", Duration(h.Lead))
+	}
+	return all
+}
+
+// mergeNotes keeps one note of a name about a subject.
+func mergeNotes(all []Note) []Note {
+	slices.SortStableFunc(all, func(a, b Note) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject)) })
+	all = slices.CompactFunc(all, func(a, b Note) bool { return a.Name == b.Name && a.Subject == b.Subject })
+	if all == nil {
+		return []Note{}
+	}
+	return all
+}
+
+// conclude is the answer in a sentence. "Nothing is wrong." needs evidence: RDMA was examined, most of what there is, in both directions, and nothing that was
+// counted contradicts it.
+func (r *Report) conclude() string {
+	s := &r.Summary
+	unread := uint64(0)
+	if r.Frames != nil {
+		for _, u := range r.Frames.Unread {
+			if u.RDMA {
+				unread += u.Frames
+			}
+		}
+	}
+	suspicious := s.Retransmitted.Packets + s.NAKs + s.RNRNAKs + s.LostUpstream + s.LostDownstream
+	switch {
+	case s.Packets == 0 && unread == 0:
+		return "No RDMA packet was seen, so nothing can be said."
+	case s.Packets == 0 || unread > s.Packets:
+		return fmt.Sprintf("Most RDMA frames could not be examined (%d of %d): nothing can be said of them.", unread, unread+s.Packets)
+	case len(r.Verdicts) > 0 && len(r.Verdicts) < 2:
+		return "One thing is wrong."
+	case len(r.Verdicts) > 0:
+		return fmt.Sprintf("%d things are wrong.", len(r.Verdicts))
+	case suspicious > 0:
+		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
+			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
+	case s.OneDirection*2 > s.Connections:
+		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips can't be told.",
+			s.OneDirection, s.Connections)
+	case unread > 0:
+		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d RDMA frames were not.", s.Packets, unread)
+	}
+	return "Nothing is wrong."
+}
