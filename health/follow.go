@@ -59,6 +59,10 @@ func (f *Follower) Packet(flow flowtable.Ref, k *flowtable.Key, b []byte, p *pac
 		c.missed()
 	}
 	o := Read(b, p, now)
+	if c.anew(s.side(), &o) {
+		s = f.again(flow, s)
+		c = f.at(s.id())
+	}
 	c.Observe(s.side(), &o)
 }
 

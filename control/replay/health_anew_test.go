@@ -1,0 +1,75 @@
+package replay_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/endpoint"
+)
+
+// rewritten writes frames to a capture.
+func rewritten(t *testing.T, all []frame) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rewritten.pcap")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := pcapgo.NewWriterNanos(f)
+	if err := w.WriteFileHeader(262144, layers.LinkTypeEthernet); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(x.at), CaptureLength: len(x.octets), Length: x.length}, x.octets); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// TestHealthOfSecondConnection: QPs that are connected again, from the same PSN on or another, are another connection, and nothing was sent again. A requester
+// that waits long for a lost ACK is still the same.
+func TestHealthOfSecondConnection(t *testing.T) {
+	job := lossy{op: endpoint.Write, bytes: 8192, messages: 40, timeout: 20 * msec, delay: [2]int64{20 * usec, 20 * usec}, first: 9000}
+	for _, c := range []struct {
+		name        string
+		second      int   // first PSN
+		after       int64 // ns
+		connections int
+	}{
+		{"same PSN", 9000, 30_000 * msec, 2},
+		{"lower PSN", 1000, 30_000 * msec, 2},
+		{"higher PSN", 20000, 30_000 * msec, 2},
+		{"goes on", 9000 + 320, 30_000 * msec, 1},
+		{"soon", 9000, 300 * msec, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			again := job
+			again.first = c.second
+			_, one := job.run(t, 1)
+			_, two := again.run(t, 1)
+			all := frames(t, readFile(t, one))
+			for _, f := range frames(t, readFile(t, two)) {
+				f.at += c.after
+				all = append(all, f)
+			}
+			r := healthOf(t, rewritten(t, all))
+			if r.Summary.Connections != c.connections || r.Summary.Retransmitted.Packets != 0 || len(r.Verdicts) > 0 {
+				t.Errorf("%d connections, %d packets sent again, %+v; want %d connections with nothing wrong", r.Summary.Connections, r.Summary.Retransmitted.Packets, r.Verdicts, c.connections)
+			}
+		})
+	}
+	t.Run("ACK lost", func(t *testing.T) {
+		lost := lossy{op: endpoint.Send, bytes: 512, messages: 300, window: 1024, timeout: 400 * msec, delay: [2]int64{100 * usec, 100 * usec}, rule: loses(20, 1, true)}
+		_, path := lost.run(t, 1)
+		if r := healthOf(t, path); r.Summary.Connections != 1 || r.Summary.AcksLost == 0 {
+			t.Errorf("%d connections, %d ACKs lost; want 1, and some", r.Summary.Connections, r.Summary.AcksLost)
+		}
+	})
+}
