@@ -1,0 +1,112 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Reason is why a frame isn't examined.
+type Reason uint8
+
+// Reasons, those that say the most last.
+const (
+	None     Reason = iota
+	NotRDMA         // another protocol
+	Fragment        // of an IP packet
+	Tunnel          // an encapsulation that isn't read
+	InfiniBand
+	Vendor     // an opcode of the manufacturer, or a reserved one
+	Malformed  // lengths or headers that don't fit
+	RoCEv1     // RoCE without UDP
+	HeadersCut // the capture has cut the headers off
+	Reasons    = iota
+)
+
+const etherTypeRoCEv1 = 0x8915
+
+var reasons = [Reasons]struct {
+	name, advice string
+	rdma         bool
+}{
+	None:       {"examined", "", true},
+	NotRDMA:    {"not-rdma", "", false},
+	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", false},
+	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", false},
+	InfiniBand: {"infiniband", "only RoCEv2 is examined", true},
+	Vendor:     {"opcode-not-followed", "opcodes from 0xc0 on are the manufacturer's (IBTA 9.2.1), such as Mellanox's DC; UCX uses RC with UCX_TLS=rc", true},
+	Malformed:  {"malformed", "check how the capture was made", true},
+	RoCEv1:     {"rocev1", "RoCE v1 isn't routed: choose a RoCE v2 GID (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, show_gids)", true},
+	HeadersCut: {"headers-cut-off", "capture more of each frame (tcpdump -s 192, the mirror's truncation size)", true},
+}
+
+func (r Reason) String() string { return reasons[r%Reasons].name }
+
+// Advice is what to do.
+func (r Reason) Advice() string { return reasons[r%Reasons].advice }
+
+// RDMA reports whether such frames carry RDMA.
+func (r Reason) RDMA() bool { return reasons[r%Reasons].rdma }
+
+// reasonOf says why a frame that was parsed isn't RoCEv2.
+func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
+	cut := uint32(len(b)) < length
+	switch {
+	case p.EtherType == etherTypeRoCEv1:
+		return RoCEv1
+	case p.Kind == packet.MACControl:
+		return NotRDMA
+	case p.Kind == packet.Other:
+		if p.EtherType == packet.EtherTypeMPLS || p.EtherType == packet.EtherTypeMPLSUp || isTag(p.EtherType) {
+			return Tunnel
+		}
+		return NotRDMA
+	case p.Proto == packet.ProtoUDP && p.L4 == 0:
+		return Fragment
+	case p.Proto == packet.ProtoUDP && p.DstPort == packet.RoCEv2Port:
+		bth := int(p.L4) + packet.UDPLen
+		switch {
+		case bth+packet.BTHLen > len(b) && cut:
+			return HeadersCut
+		case bth < len(b) && !packet.Opcode(b[bth]).Known():
+			return Vendor
+		}
+		return Malformed
+	case p.Proto == packet.ProtoUDP && (p.DstPort == vxlanPort || p.DstPort == oldVXLANPort || p.DstPort == genevePort || p.DstPort == vxlanGPEPort),
+		p.Proto == packet.ProtoGRE, p.Proto == packet.ProtoIPv4, p.Proto == packet.ProtoIPv6:
+		return Tunnel
+	}
+	return NotRDMA
+}
+
+// Detail names what a frame is that wasn't examined.
+func Detail(o *Packet) string {
+	p, b := o.Parsed, o.Real
+	switch o.Reason {
+	case Vendor:
+		return fmt.Sprintf("opcode %#x", b[int(p.L4)+packet.UDPLen])
+	case RoCEv1:
+		return "EtherType 0x8915"
+	case HeadersCut:
+		return fmt.Sprintf("%d of %d bytes are in the capture", len(b), p.Len)
+	case Tunnel:
+		switch {
+		case p.Proto == packet.ProtoGRE && int(p.L4)+4 <= len(b):
+			return fmt.Sprintf("GRE of type %#04x", binary.BigEndian.Uint16(b[p.L4+2:]))
+		case p.Proto == packet.ProtoUDP:
+			return fmt.Sprintf("UDP to port %d", p.DstPort)
+		}
+	}
+	switch {
+	case p.Kind == packet.MACControl:
+		return "pause frames"
+	case p.Kind == packet.Other:
+		return fmt.Sprintf("EtherType %#04x", p.EtherType)
+	case p.Proto == 6:
+		return "TCP"
+	case p.Proto == packet.ProtoUDP:
+		return "UDP"
+	}
+	return fmt.Sprintf("IP protocol %d", p.Proto)
+}
