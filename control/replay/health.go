@@ -14,10 +14,11 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-const (
-	healthFlows       = 1 << 17 // flows that are followed in a capture
-	healthConnections = healthFlows / 4
-)
+// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
+const DefaultConnections = 1 << 17
+
+// flowsEach is how many flows there is room for, by connection.
+const flowsEach = 3
 
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
 // that once more if there are directions that the rules for notifications leave without a pair. progress is as for Options.
@@ -66,6 +67,7 @@ type judge struct {
 	flows    *flowtable.Table
 	learner  *pairing.Learner
 	follower *health.Follower
+	builder  health.Builder
 	static   *pairing.QPMap
 	known    []pairing.QPPair
 	released map[connectionKey]bool
@@ -222,7 +224,11 @@ func (h *judge) pass(each func(b []byte)) error {
 
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
-	capacity := min(h.capture.Frames+1, healthFlows)
+	limit := h.capture.Connections
+	if limit == 0 {
+		limit = DefaultConnections
+	}
+	capacity := min(h.capture.Frames+1, flowsEach*limit)
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
 	}
@@ -235,9 +241,13 @@ func (h *judge) tables() (err error) {
 		return err
 	}
 	h.learner.SetStatic(h.static)
-	connections := min(capacity, healthConnections)
-	h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress)
-	return err
+	connections := min(capacity, limit)
+	if h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress); err != nil {
+		return err
+	}
+	h.builder = health.Builder{Offset: -epoch}
+	h.follower.Replacing = h.builder.AddSums
+	return nil
 }
 
 // maxHeaders is enough for all headers of a packet in a tunnel.
@@ -349,7 +359,7 @@ func (h *judge) pause(b []byte) {
 
 // report makes the report of the second pass.
 func (h *judge) report() *health.Report {
-	b := health.Builder{Offset: -epoch}
+	b := &h.builder
 	var c health.Connection
 	for n := range h.follower.Len() {
 		if !h.follower.Copy(n, h.now, &c) {
