@@ -29,7 +29,7 @@ func (c *Connection) anew(from int, p *Packet) bool {
 		return false // its responses may have been lost behind
 	}
 	d := ahead(p.PSN, h.next)
-	return max(d, -d) > int32(h.Window)
+	return max(d, -d) > max(h.most, int32(h.psnsOf(p)))
 }
 
 // again begins another connection of the same QPs, of which a flow's packet is the first. The flow of the other direction joins it with its next packet.
