@@ -5,6 +5,10 @@ import "fmt"
 // Duration gives ns in a unit that suits, such as "8.4 ms".
 func Duration(ns int64) string {
 	switch {
+	case ns >= 2*3600e9:
+		return fmt.Sprintf("%.1f h", float64(ns)/3600e9)
+	case ns >= 120e9:
+		return fmt.Sprintf("%.1f min", float64(ns)/60e9)
 	case ns >= 1e9:
 		return fmt.Sprintf("%.3g s", float64(ns)/1e9)
 	case ns >= 1e6:

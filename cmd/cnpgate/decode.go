@@ -130,11 +130,10 @@ func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 
 // decodeEnded says how the decoding of a capture ended.
 func decodeEnded(c *cobra.Command, capture *capturefile.Reader, err error) error {
-	cut := (*capturefile.Truncated)(nil)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{err, interrupted}
-	case errors.As(err, &cut):
+	case capturefile.Ends(err):
 		err = &exitError{err, cutShort}
 	case err != nil:
 		return err

@@ -164,7 +164,7 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 
 // judge prints the health of the capture's RDMA connections.
 func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
-	capture, err := openCapture(c, in, replay.OpenCooked)
+	capture, err := openCapture(c, in, replay.Open)
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,22 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/klauspost/compress/zstd"
 )
 
-var gzipMagic = []byte{0x1f, 0x8b}
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	xzMagic   = []byte{0xfd, '7', 'z', 'X'}
+	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}
+)
 
-// uncompressed reads a stream that may be compressed by gzip or bzip2, which begin with a magic number.
+// zstdWindow bounds the memory for reading zstd, bytes: what zstd -19 needs.
+const zstdWindow = 8 << 20
+
+// uncompressed reads a stream that may be compressed by gzip, bzip2 or zstd, which begin with a magic number.
 func uncompressed(b *bufio.Reader) (io.Reader, error) {
-	magic, err := b.Peek(3)
+	magic, err := b.Peek(4)
 	switch {
 	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(b)
@@ -26,8 +34,18 @@ func uncompressed(b *bufio.Reader) (io.Reader, error) {
 			return nil, fmt.Errorf("not a valid gzip file: %w", headless(err))
 		}
 		return z, nil
-	case bytes.Equal(magic, []byte("BZh")):
+	case bytes.HasPrefix(magic, []byte("BZh")):
 		return bzip2.NewReader(b), nil
+	case bytes.Equal(magic, zstdMagic):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
+		if err != nil {
+			return nil, fmt.Errorf("not a valid zstd file: %w", err)
+		}
+		return z, nil
+	case bytes.Equal(magic, xzMagic):
+		return nil, errors.New("it is compressed by xz, which isn't read; use xz -dc FILE | cnpgate ... -")
+	case bytes.Equal(magic, lz4Magic):
+		return nil, errors.New("it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -")
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	}
@@ -82,15 +100,25 @@ func open(b *bufio.Reader) (format, source, error) {
 	if bytes.HasPrefix(magic, gzipMagic) { // pcapgo would read it
 		return f, nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
 	}
-	if magic[0] == 0xa1 {
-		f.order = binary.BigEndian
-	}
-	r, err := pcapgo.NewReader(b)
+	r, err := newClassic(b)
 	if err != nil {
 		return f, nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
 	}
-	r.SetSnaplen(MaxFrame)
+	f.order = r.order
 	return f, r, nil
+}
+
+// begins reports whether another file begins here, as of files that were joined by cat. A section of pcapng belongs to its file.
+func (f format) begins(b *bufio.Reader) bool {
+	magic, _ := b.Peek(8)
+	if len(magic) < 8 {
+		return false
+	}
+	if binary.BigEndian.Uint32(magic) == sectionHeader {
+		return !f.ng
+	}
+	order := orderOf(magic)
+	return order != nil && order.Uint16(magic[4:]) == 2 && order.Uint16(magic[6:]) == 4
 }
 
 // headless is the error for a file that ends within its header.

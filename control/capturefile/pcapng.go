@@ -18,7 +18,7 @@ import (
 type pcapng struct {
 	from       *bufio.Reader
 	order      binary.ByteOrder
-	link       layers.LinkType // of the first interface, which all frames must have
+	link       layers.LinkType // of the first interface, then of the latest frame
 	linked     bool
 	interfaces []description // of the section
 	left       int64         // bytes of the block that were not read yet
@@ -73,7 +73,7 @@ func newPcapng(from *bufio.Reader) (*pcapng, error) {
 	return r, nil
 }
 
-// LinkType is that of the first interface.
+// LinkType is that of the latest frame, before the first that of the first interface.
 func (r *pcapng) LinkType() layers.LinkType { return r.link }
 
 // next skips the rest of a block, and reads the type and length of the next one.
@@ -349,9 +349,7 @@ func (r *pcapng) interfaceOf(info *gopacket.CaptureInfo) (*description, error) {
 		return nil, fmt.Errorf("it is of interface %d, but the section describes %d", info.InterfaceIndex, len(r.interfaces))
 	}
 	d := &r.interfaces[info.InterfaceIndex]
-	if d.link != r.link {
-		return nil, fmt.Errorf("it is of link type %v, expected %v as the first interface", d.link, r.link)
-	}
+	r.link = d.link
 	return d, nil
 }
 

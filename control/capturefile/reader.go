@@ -1,5 +1,5 @@
-// Package capturefile reads captures of Ethernet frames, frame by frame as they arrive: pcap and pcapng, also compressed by gzip or bzip2, from a
-// file or a stream.
+// Package capturefile reads captures, frame by frame as they arrive: pcap and pcapng, also compressed by gzip, bzip2 or zstd, also several files one after
+// the other, from a file or a stream. Frames of other link types get an Ethernet header.
 package capturefile
 
 import (
@@ -25,6 +25,8 @@ type Frame struct {
 	Time   int64  // ns since the capture's first timestamp; never less than that of the frame before
 	Octets []byte // valid until the next one is read
 	Length uint32 // on the wire; more than the captured bytes if the snapshot length was short
+	// Unread names the link type of a frame that can't be read; it has no octets.
+	Unread string
 	// Comments are what a pcapng file says of the frame.
 	Comments []string
 }
@@ -41,9 +43,10 @@ type Reader struct {
 	input     *input
 	format    format
 	source    source
-	cooked    bool // other link types than Ethernet are translated
 	scratch   []byte
 	latest    int64
+	appended  int // files behind the first one
+	jumps     int // times when the clock went far ahead, or nothing was captured
 	backwards int // frames with earlier timestamps than a frame before them
 }
 
@@ -54,14 +57,8 @@ type source interface {
 }
 
 // NewReader reads a capture from r. Errors and warnings call it by its name.
-func NewReader(name string, r io.Reader) (*Reader, error) { return newReader(&Reader{name: name}, r) }
-
-// NewCookedReader is NewReader for captures of IP packets, too, and of Linux's interface "any": these frames get an Ethernet header.
-func NewCookedReader(name string, r io.Reader) (*Reader, error) {
-	return newReader(&Reader{name: name, cooked: true}, r)
-}
-
-func newReader(c *Reader, r io.Reader) (*Reader, error) {
+func NewReader(name string, r io.Reader) (*Reader, error) {
+	c := &Reader{name: name}
 	if err := c.begin(r); err != nil {
 		return nil, c.fail(err)
 	}
@@ -76,14 +73,8 @@ func (c *Reader) begin(r io.Reader) (err error) {
 	if c.format, c.source, err = open(c.input.Reader); err != nil {
 		return err
 	}
-	switch t := c.source.LinkType(); {
-	case t == layers.LinkTypeEthernet:
-		c.cooked = false
-	case c.cooked && translated(t):
-	case c.cooked:
-		return fmt.Errorf("its frames are of link type %v, expected Ethernet, Linux cooked or raw IP", t)
-	default:
-		return fmt.Errorf("its frames are of link type %v, expected Ethernet", t)
+	if t := c.source.LinkType(); !c.format.ng && !readable(t) { // of a pcapng file other interfaces may be readable
+		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces", linkName(t))
 	}
 	return nil
 }
@@ -92,6 +83,13 @@ func (c *Reader) fail(err error) error { return fmt.Errorf("capture %s: %w", c.n
 
 // Next reads a frame. It returns io.EOF after the last, *Truncated if the capture ends within a frame.
 func (c *Reader) Next() (Frame, error) {
+	if c.Frames > 0 && c.format.begins(c.input.Reader) {
+		var err error
+		if c.format, c.source, err = open(c.input.Reader); err != nil {
+			return Frame{}, c.damaged(err)
+		}
+		c.appended++
+	}
 	start := c.input.position()
 	size := c.format.recordSize(c.input.Reader)
 	octets, info, err := c.source.ZeroCopyReadPacketData()
@@ -105,13 +103,16 @@ func (c *Reader) Next() (Frame, error) {
 	case errors.Is(err, io.EOF):
 		return Frame{}, io.EOF
 	}
+	if err != nil && c.Frames > 0 && c.input.failed() == nil {
+		return Frame{}, c.damaged(err)
+	}
 	if err != nil {
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, err))
 	}
 	c.note(&info)
 	f := Frame{Time: c.latest, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
-	if c.cooked {
-		c.translate(&f)
+	if link := c.source.LinkType(); link != layers.LinkTypeEthernet {
+		c.translate(&f, link)
 	}
 	if ng, ok := c.source.(*pcapng); ok {
 		f.Comments = ng.comments
@@ -125,8 +126,11 @@ func (c *Reader) note(info *gopacket.CaptureInfo) {
 		c.First = timestamp(info)
 	}
 	at := timestamp(info).Sub(c.First).Nanoseconds()
-	if at < c.latest {
+	switch {
+	case at < c.latest:
 		c.backwards++
+	case at-c.latest > longPause && c.Frames > 0:
+		c.jumps++
 	}
 	c.latest = max(c.latest, at)
 	c.Frames++
@@ -162,19 +166,40 @@ func short(info *gopacket.CaptureInfo) error {
 
 // Warnings lists what is unusual about the timestamps of the frames read so far.
 func (c *Reader) Warnings() []string {
-	text := ""
-	switch {
-	case c.Frames == 0:
-		text = "it holds no frames"
-	case c.backwards > 0:
-		text = fmt.Sprintf("%d frames have earlier timestamps than frames before them; their time is set to the latest one so far", c.backwards)
-	case c.Frames > 1 && c.latest == 0:
-		text = "all its frames have the same timestamp"
-	default:
-		return nil
+	var all []string
+	warn := func(condition bool, format string, args ...any) {
+		if condition {
+			all = append(all, c.fail(fmt.Errorf(format, args...)).Error())
+		}
 	}
-	return []string{c.fail(errors.New(text)).Error()}
+	warn(c.Frames == 0, "it holds no frames")
+	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
+	warn(c.backwards > 0, "%d frames have earlier timestamps than frames before them; their time is set to the latest one so far", c.backwards)
+	warn(c.jumps > 0, "its time jumps ahead by more than %v, %d times: the clock was set, or nothing was captured", time.Duration(longPause), c.jumps)
+	warn(c.Frames > 1 && c.latest == 0 && c.backwards == 0, "all its frames have the same timestamp")
+	return all
 }
+
+// longPause is how far the time may go ahead from a frame to the next one without a warning, ns.
+const longPause = int64(10 * time.Minute)
+
+// Damaged is the error for a capture with a record that can't be read. What came before it can be used.
+type Damaged struct {
+	Name  string // of the capture
+	Frame int    // the damaged one; 1 is the first
+	At    int    // bytes of the uncompressed capture up to where it was read
+	Err   error
+}
+
+func (c *Reader) damaged(err error) error {
+	return &Damaged{Name: c.name, Frame: c.Frames + 1, At: c.input.position(), Err: err}
+}
+
+func (d *Damaged) Error() string {
+	return fmt.Sprintf("capture %s: it is damaged: frame %d, near byte %d: %v; %d frames were read, and what follows was not", d.Name, d.Frame, d.At, d.Err, d.Frame-1)
+}
+
+func (d *Damaged) Unwrap() error { return d.Err }
 
 // Truncated is the error for a capture that ends within a frame.
 type Truncated struct {
@@ -241,4 +266,11 @@ func (c *counter) Read(b []byte) (int, error) {
 		c.err = err
 	}
 	return n, err
+}
+
+// Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.
+func Ends(err error) bool {
+	var cut *Truncated
+	var damaged *Damaged
+	return errors.As(err, &cut) || errors.As(err, &damaged)
 }

@@ -62,7 +62,7 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) || errors.Is(err, context.Canceled) {
+		if capturefile.Ends(err) || errors.Is(err, context.Canceled) {
 			ended = err
 			break
 		}

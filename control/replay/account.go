@@ -41,6 +41,11 @@ func (a *account) note(o *dissect.Packet, number uint64) {
 	if reason != dissect.HeadersCut {
 		key.detail = dissect.Detail(o)
 	}
+	a.add(key, health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(o), Advice: reason.Advice()})
+}
+
+// add counts a frame of a kind, of which first says what it is if it is the first one.
+func (a *account) add(key unreadKey, first health.Unread) {
 	if a.unread == nil {
 		a.unread = map[unreadKey]*health.Unread{}
 	}
@@ -49,7 +54,7 @@ func (a *account) note(o *dissect.Packet, number uint64) {
 	}
 	u := a.unread[key]
 	if u == nil {
-		u = &health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(o), Advice: reason.Advice()}
+		u = &first
 		a.unread[key] = u
 	}
 	u.Frames++
@@ -68,4 +73,10 @@ func (a *account) frames(total uint64) *health.Frames {
 		return cmp.Or(cmp.Compare(y.Frames, x.Frames), cmp.Compare(x.First, y.First))
 	})
 	return f
+}
+
+// link counts a frame of a link type that isn't read.
+func (a *account) link(name string, number uint64) {
+	a.other++
+	a.add(unreadKey{detail: name}, health.Unread{Reason: "link-type-not-read", First: number, Detail: name, Advice: "capture at an Ethernet interface"})
 }

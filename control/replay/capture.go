@@ -25,7 +25,6 @@ type Capture struct {
 	name      string
 	file      *os.File
 	temporary bool // the file is a copy of a stream
-	cooked    bool // other link types than Ethernet, too
 	reader    *capturefile.Reader
 }
 
@@ -36,11 +35,6 @@ const Stdin = "-"
 // capturefile.ProgressStep frames with the number of frames read so far; may be nil.
 func Open(name string, progress func(frames int)) (*Capture, error) {
 	return open(&Capture{name: name}, progress)
-}
-
-// OpenCooked is Open for other link types than Ethernet, too (capturefile.NewCookedReader).
-func OpenCooked(name string, progress func(frames int)) (*Capture, error) {
-	return open(&Capture{name: name, cooked: true}, progress)
 }
 
 func open(c *Capture, progress func(frames int)) (*Capture, error) {
@@ -99,7 +93,7 @@ func (c *Capture) Close() error {
 // Next reads a frame; io.EOF after the last whole one.
 func (c *Capture) Next() (capturefile.Frame, error) {
 	frame, err := c.reader.Next()
-	if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) {
+	if capturefile.Ends(err) {
 		return frame, io.EOF // survey has warned about it
 	}
 	if err == nil && len(frame.Octets) > c.Longest {
@@ -116,8 +110,8 @@ func (c *Capture) survey(progress func(frames int)) error {
 	c.reader.Progress = progress
 	for {
 		_, err := c.reader.Next()
-		if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) {
-			c.Warnings = append(c.Warnings, cut.Error())
+		if capturefile.Ends(err) {
+			c.Warnings = append(c.Warnings, err.Error())
 			break
 		}
 		if errors.Is(err, io.EOF) {
@@ -136,11 +130,7 @@ func (c *Capture) rewind() (err error) {
 	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	read := capturefile.NewReader
-	if c.cooked {
-		read = capturefile.NewCookedReader
-	}
-	c.reader, err = read(c.name, c.file)
+	c.reader, err = capturefile.NewReader(c.name, c.file)
 	return err
 }
 

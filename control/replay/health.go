@@ -227,6 +227,10 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.progress(h.frames)
 		}
 		h.now = frame.Time + epoch
+		if frame.Unread != "" {
+			h.account.link(frame.Unread, uint64(h.frames))
+			continue
+		}
 		if b, ok := h.read(frame.Octets, frame.Length); ok {
 			each(b)
 		}

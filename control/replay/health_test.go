@@ -11,7 +11,7 @@ import (
 
 func healthOf(t *testing.T, path string) *health.Report {
 	t.Helper()
-	c, err := replay.OpenCooked(path, nil)
+	c, err := replay.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
