@@ -269,7 +269,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = b.withoutCorrupted()
-	b.verdicts = append(b.verdicts, b.slowReceivers()...)
+	b.verdicts = append(append(b.verdicts, b.slowReceivers()...), b.Frames.verdicts()...)
 	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/control/webserver"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 type replayFlags struct {
@@ -19,17 +20,19 @@ type replayFlags struct {
 	output                             string
 	web                                bool
 	listen                             string
+	rocePort                           uint16
 }
 
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
-			"  cnpgate replay --health [-o text|json] IN.pcap|-",
+			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
 		Long: `With --health, says what is wrong with the RDMA connections of a capture, from the headers alone: what was sent again and why, where packets were
 lost, and what to change. It needs no configuration, and takes captures of a host's interface, a mirror port or a gateway, also of Linux's interface "any"
-and with a short snapshot length (tcpdump -s 128 udp port 4791). Exit status: 0 also if something is wrong.
+and with a short snapshot length (tcpdump -s 192 udp port 4791). It looks behind ERSPAN, Everflow, VXLAN, Geneve and other headers of mirrors and overlays, and says which frames it
+could not examine, and why. Exit status: 0 also if something is wrong.
 
 Without it, runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
 source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
@@ -52,6 +55,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
+	c.Flags().Uint16Var(&f.rocePort, "roce-port", packet.RoCEv2Port, "with --health: UDP destination port that is RoCEv2's besides 4791")
 	outputFlag(c, &f.output)
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
@@ -83,6 +87,9 @@ func openCapture(c *cobra.Command, path string, open func(name string, progress 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if f.health {
 		return f.judge(c, in)
+	}
+	if c.Flags().Changed("roce-port") {
+		return errors.New("--roce-port is for a diagnosis; give --health, too")
 	}
 	if err := requireFlags(c, "config", "fabric"); err != nil {
 		return err
@@ -166,7 +173,7 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
 	show, done := progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
-	r, err := replay.Health(capture, replay.HealthOptions{Progress: show})
+	r, err := replay.Health(capture, replay.HealthOptions{Progress: show, RoCEPort: f.rocePort})
 	done()
 	if err != nil {
 		return err

@@ -31,15 +31,17 @@ func (a *account) note(o *dissect.Packet, number uint64) {
 	switch {
 	case reason != dissect.None:
 		a.other++
-	case o.Cut && o.Parsed.Opcode == packet.RCAcknowledge && o.Parsed.Payload > uint16(len(o.Real)):
+	case o.Cut && o.Parsed.Opcode.Headers()&packet.HasAETH != 0 && o.Parsed.Ext()+o.Parsed.Opcode.Offset(packet.HasAETH) >= len(o.Real):
 		reason = dissect.HeadersCut // whether it is an ACK or a NAK isn't known
 	default:
 		a.examined++
 		return
 	}
+	named := *o
+	named.Reason = reason
 	key := unreadKey{reason: reason}
 	if reason != dissect.HeadersCut {
-		key.detail = dissect.Detail(o)
+		key.detail = dissect.Detail(&named)
 	}
 	if a.unread == nil {
 		a.unread = map[unreadKey]*health.Unread{}
@@ -49,7 +51,7 @@ func (a *account) note(o *dissect.Packet, number uint64) {
 	}
 	u := a.unread[key]
 	if u == nil {
-		u = &health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(o), Advice: reason.Advice()}
+		u = &health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(&named), Advice: reason.Advice()}
 		a.unread[key] = u
 	}
 	u.Frames++
