@@ -25,8 +25,11 @@ func (c *Connection) anew(from int, p *Packet) bool {
 	if h.flags&(started|answered) != started|answered || h.flags&oneWay != 0 || h.loose != 0 || h.holes.n+h.reads.holes.n > 0 || h.answers.acked != h.next {
 		return false
 	}
+	if s := h.recent.find(p.PSN); s != nil && s.read {
+		return false // its responses may have been lost behind
+	}
 	d := ahead(p.PSN, h.next)
-	return max(d, -d) > int32(h.Window)
+	return max(d, -d) > max(h.most, int32(h.psnsOf(p)))
 }
 
 // again begins another connection of the same QPs, of which a flow's packet is the first. The flow of the other direction joins it with its next packet.

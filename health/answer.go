@@ -8,6 +8,12 @@ func (h *Half) response(p *Packet) {
 	if p.CE {
 		h.CE++
 	}
+	if ahead((p.PSN+1)&packet.PSNMask, h.answers.acked) > 0 || h.hops[1] == 0 {
+		h.hops[1] = p.Hops
+	} else if h.elsewhere(p, 1) {
+		h.Duplicates++
+		return
+	}
 	if p.HasAETH && p.Syndrome>>5 != 0 && h.refused(p) {
 		return
 	}

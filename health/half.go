@@ -17,6 +17,7 @@ type Half struct {
 	mtu     uint32 // payload of a full packet, once known
 	largest uint32 // payload of any
 	next    uint32 // after the highest PSN sent
+	most    int32  // packets that were outstanding at any time, also before any answer was seen
 	base    uint32 // the first PSN that was followed
 	loose   uint32 // how much farther next may be: a READ whose number of responses isn't known
 	read    Packet // the last READ request
@@ -28,6 +29,7 @@ type Half struct {
 	early   early
 	sends   answers // when PSNs were sent for the first time
 	ids     ids
+	hops    [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
 	repeat  repeat
 	rounds  rounds
 	doubts  doubts
@@ -120,6 +122,7 @@ func (h *Half) before(p *Packet) {
 // fresh is a request with the next PSN.
 func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
+	h.hops[0] = p.Hops
 	h.count(p)
 	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
@@ -142,6 +145,7 @@ func (h *Half) fresh(p *Packet) {
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}
+	h.most = max(h.most, ahead(h.next, h.answers.acked))
 	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
 		h.Window, h.turn = uint32(w), span{} // those before took longer than it seemed
 	}

@@ -18,6 +18,7 @@ const (
 	NoteReordered = "reordering-accepted"
 	NoteClocks    = "capture-clocks-differ"
 	NotePauses    = "pfc-pauses-short"
+	NoteUnlisted  = "connections-left-out"
 )
 
 // notes are those about one end's requests.

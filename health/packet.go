@@ -16,6 +16,7 @@ type Packet struct {
 	ID       uint16 // IPv4 identification; 0: none
 	Opcode   packet.Opcode
 	Syndrome uint8 // AETH
+	Hops     uint8 // IPv4 TTL or IPv6 hop limit
 	AckReq   bool
 	CE       bool
 	HasAETH  bool
@@ -28,6 +29,12 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	o.AckReq = b[p.BTH+8]&0x80 != 0
 	if p.Family == 4 && int(p.L3)+6 <= len(b) {
 		o.ID = binary.BigEndian.Uint16(b[p.L3+4:])
+	}
+	switch l3 := int(p.L3); {
+	case p.Family == 4 && l3+8 < len(b):
+		o.Hops = b[l3+8]
+	case p.Family == 6 && l3+7 < len(b):
+		o.Hops = b[l3+7]
 	}
 	headers := p.Opcode.Headers()
 	if headers&packet.HasAETH != 0 {

@@ -52,6 +52,9 @@ func (h *Half) behind(p *Packet) {
 		h.Goodput += uint64(p.Data)
 		h.again(p, true)
 		return
+	case i < 0 && h.elsewhere(p, 0): // also in the middle of what is sent again
+		h.Duplicates++
+		return
 	case h.cameAfterAll(p):
 		h.rounds.again(p.PSN, 1)
 		h.LostUpstream--
@@ -116,6 +119,12 @@ func (h *Half) duplicate(p *Packet) bool {
 		limit = min(limit, max(h.clean.least/2, ms/20))
 	}
 	return p.Time-s.time < limit
+}
+
+// elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
+// sender sends again takes as many hops as what it sends for the first time. kind: 0 for a request, 1 for a response.
+func (h *Half) elsewhere(p *Packet, kind int) bool {
+	return p.Hops != h.hops[kind] && h.hops[kind] != 0
 }
 
 // asked reports whether a NAK has asked for a PSN.

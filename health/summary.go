@@ -120,6 +120,7 @@ type Builder struct {
 	all          Totals
 	first, last  int64
 	oneDirection int
+	unlisted     uint64
 	directions   []direction        // by record
 	oneSided     map[direction]bool // those of connections whose other direction isn't in the same record
 	incast       map[netip.Addr][]active
@@ -128,11 +129,7 @@ type Builder struct {
 
 // Add adds a copy that Table.Copy has made.
 func (b *Builder) Add(c *Connection) {
-	if b.hosts == nil {
-		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[string]*Sum{}, map[string]*Sum{}
-		b.oneSided = map[direction]bool{}
-		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
-	}
+	b.begin()
 	r := c.Record(b.Ports)
 	r.StartNS += b.Offset
 	r.PairedBy = b.PairedBy
@@ -145,10 +142,7 @@ func (b *Builder) Add(c *Connection) {
 		b.notes = append(b.notes, c.notes(i)...)
 		b.sum(c, i)
 	}
-	if b.first == 0 || c.First < b.first {
-		b.first = c.First
-	}
-	b.last = max(b.last, c.Last)
+	b.span(c)
 	d, oneSided := c.direction()
 	if b.directions = append(b.directions, d); oneSided {
 		b.oneSided[d] = true
@@ -157,6 +151,31 @@ func (b *Builder) Add(c *Connection) {
 		}
 	}
 	b.records = append(b.records, r)
+}
+
+func (b *Builder) begin() {
+	if b.hosts == nil {
+		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[string]*Sum{}, map[string]*Sum{}
+		b.oneSided = map[direction]bool{}
+		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
+	}
+}
+
+func (b *Builder) span(c *Connection) {
+	if b.first == 0 || c.First < b.first {
+		b.first = c.First
+	}
+	b.last = max(b.last, c.Last)
+}
+
+// AddSums adds a copy of a connection for which there is no room in the list: it counts in the sums only.
+func (b *Builder) AddSums(c *Connection) {
+	b.begin()
+	for i := range c.Half {
+		b.sum(c, i)
+	}
+	b.span(c)
+	b.unlisted++
 }
 
 // direction is where the packets of a connection go that has packets of one end only.
@@ -270,6 +289,10 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	}
 	b.verdicts = b.withoutCorrupted()
 	b.verdicts = append(append(b.verdicts, b.slowReceivers()...), b.Frames.verdicts()...)
+	if b.unlisted > 0 {
+		b.notes = append(b.notes, Note{Name: NoteUnlisted, Text: fmt.Sprintf("there was no room to follow %d parts of connections on: what they sent counts in the sums, but not in the list and the verdicts, "+
+			"and what was sent again after that may not be told from new packets; follow more connections at a time (--connections)", b.unlisted)})
+	}
 	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]

@@ -15,6 +15,8 @@ type Table struct {
 	next        int    // where the search for one to replace begins
 	epoch       uint32 // counts the times when packets were not observed
 	stats       Stats
+	// Replacing, unless nil, is shown a copy of each connection whose memory another one gets, with its counts complete.
+	Replacing func(*Connection)
 }
 
 // Stats counts what happened to a table's connections.
@@ -83,10 +85,20 @@ func (t *Table) follow(e Ends, paired bool) id {
 	} else {
 		i = t.oldest()
 		t.stats.Replaced++
+		if t.Replacing != nil {
+			t.show(i)
+		}
 	}
 	*t.at(i) = Connection{Ends: e, Paired: paired, used: true, epoch: t.epoch}
 	t.list(i)
 	return i
+}
+
+func (t *Table) show(i id) {
+	var c Connection
+	if t.Copy(int(i-1), t.at(i).Last, &c) {
+		t.Replacing(&c)
+	}
 }
 
 // list makes the ends of a connection known.

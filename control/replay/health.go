@@ -13,22 +13,25 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-const (
-	healthFlows       = 1 << 17 // flows that are followed in a capture
-	healthConnections = healthFlows / 4
-)
+// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
+const DefaultConnections = 1 << 17
+
+// flowsEach is how many flows there is room for, by connection.
+const flowsEach = 3
 
 // HealthOptions are those of Health.
 type HealthOptions struct {
 	Progress func(frames int) // as for Options
 	RoCEPort uint16           // UDP destination port that counts as RoCEv2's besides 4791; 0: none
+	// Connections is how many are followed at a time; 0: DefaultConnections.
+	Connections int
 }
 
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
 // that once more if there are directions that the rules for notifications leave without a pair.
 func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 	h := &judge{
-		capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, released: map[connectionKey]bool{}, joiner: newJoiner(),
+		capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, released: map[connectionKey]bool{}, joiner: newJoiner(),
 		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
 	}
 	if err := h.pass(h.learn); err != nil {
@@ -66,11 +69,13 @@ func (h *judge) again(each func(b []byte)) error {
 type judge struct {
 	capture  *Capture
 	progress func(frames int)
+	limit    int // connections that are followed at a time
 	frames   int
 
 	flows    *flowtable.Table
 	learner  *pairing.Learner
 	follower *health.Follower
+	builder  health.Builder
 	static   *pairing.QPMap
 	known    []pairing.QPPair
 	released map[connectionKey]bool
@@ -230,7 +235,11 @@ func (h *judge) pass(each func(b []byte)) error {
 
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
-	capacity := min(h.capture.Frames+1, healthFlows)
+	limit := h.limit
+	if limit == 0 {
+		limit = DefaultConnections
+	}
+	capacity := min(h.capture.Frames+1, flowsEach*limit)
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
 	}
@@ -243,9 +252,13 @@ func (h *judge) tables() (err error) {
 		return err
 	}
 	h.learner.SetStatic(h.static)
-	connections := min(capacity, healthConnections)
-	h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress)
-	return err
+	connections := min(capacity, limit)
+	if h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress); err != nil {
+		return err
+	}
+	h.builder = health.Builder{Offset: -epoch}
+	h.follower.Replacing = h.builder.AddSums
+	return nil
 }
 
 // read reads a frame, and reports whether it is a RoCEv2 packet.
@@ -308,7 +321,7 @@ func (h *judge) lookup() *flowtable.Key {
 
 // report makes the report of the second pass.
 func (h *judge) report() *health.Report {
-	b := health.Builder{Offset: -epoch}
+	b := &h.builder
 	var c health.Connection
 	for n := range h.follower.Len() {
 		if !h.follower.Copy(n, h.now, &c) {

@@ -26,7 +26,7 @@ func TestUnread(t *testing.T) {
 	}
 	all := []unread{
 		{name: "snap6_64", reasons: []string{"headers-cut-off"}, detail: "64 of", says: "630 of 630"},
-		{name: "snap6_74", verdicts: []string{health.Unexplained}, reasons: []string{"headers-cut-off"}},
+		{name: "snap6_74", verdicts: []string{health.Unexplained}, reasons: []string{"headers-cut-off"}, says: "cut off the AETH"},
 		{name: "vxlan_vlan_v6_snap128", verdicts: []string{health.Unexplained}, reasons: []string{"headers-cut-off"}},
 		{name: "read_vlan_snap64"},
 		{name: "rocev1_no_answer", verdicts: []string{health.RoCEv1}, reasons: []string{"rocev1"}, detail: "0x8915", says: "8 frames"},

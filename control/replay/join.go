@@ -17,10 +17,10 @@ const (
 )
 
 const (
-	joinedFlows = 1 << 16 // directions without a pair that are compared: about 3 kB each
+	joinedFlows = 1 << 18 // directions without a pair that are compared: about 1 kB each
 	candidates  = 64      // directions that a direction's responses are compared with
 	considered  = 4096    // directions of the opposite hosts that are looked at to find those
-	kept        = 128     // requests of a direction of which the time is known
+	kept        = 32      // requests of a direction that asked for an answer, of which the time is known
 	tooFar      = 1 << 16 // packets: a larger step of PSNs is another connection's
 )
 
@@ -41,8 +41,9 @@ type directed struct {
 	next      uint32 // after the highest one
 	latest    uint32 // the PSN after the latest one
 	requests  uint32
-	asked     [kept]asked
-	back      [16]asked // where it went back
+	asked     [kept]asked // the latest is before at
+	at        uint32
+	back      [4]asked // where it went back
 	responses uint32
 	first     int64 // time of the first response
 	high      uint32
@@ -51,9 +52,8 @@ type directed struct {
 }
 
 type asked struct {
-	psn  uint32 // plus 1
-	at   int64  // ns
-	asks bool
+	psn uint32 // plus 1
+	at  int64  // ns
 }
 
 // fit is how the responses of one direction fit the requests of another.
@@ -113,18 +113,23 @@ func (d *directed) request(p *health.Packet) {
 	}
 	d.next = (p.PSN + span) & packet.PSNMask
 	d.latest = d.next
-	d.asked[p.PSN%kept] = asked{p.PSN + 1, p.Time, p.AckReq || span > 1}
+	if p.AckReq || p.Opcode.Role() == packet.ReadRequest {
+		d.asked[d.at%kept] = asked{p.PSN + 1, p.Time}
+		d.at++
+	}
 }
 
-// sent reports whether a request with a PSN has passed, and when, if that is known.
+// sent reports whether a request with a PSN has passed, and when, if it asked for an answer and that is known.
 func (d *directed) sent(psn uint32) (at *asked, ok bool) {
 	if d.requests == 0 || ahead(psn, d.base) < 0 || ahead(psn, d.next) >= 0 {
 		return nil, false
 	}
-	if a := &d.asked[psn%kept]; a.psn == psn+1 {
-		at = a
+	for n := d.at; n > 0 && n+kept > d.at; n-- {
+		if a := &d.asked[(n-1)%kept]; a.psn == psn+1 {
+			return a, true
+		}
 	}
-	return at, true
+	return nil, true
 }
 
 func (j *joiner) response(d *directed, p *health.Packet) {
@@ -162,9 +167,7 @@ func (f *fit) response(p *health.Packet) {
 	}
 	f.hits++
 	if a != nil {
-		if a.asks {
-			f.ends++
-		}
+		f.ends++
 		f.delay += p.Time - a.at
 		if f.since == 0 {
 			f.since = p.Time - a.at
@@ -204,7 +207,7 @@ func (f *fit) judge(least int64) bool {
 	if ahead(f.requester.next, f.responder.high) == 1 { // and the last one
 		f.points += end
 	}
-	if f.mean() <= 2*least {
+	if f.ends > 0 && f.mean() <= 2*least {
 		f.points += near
 	}
 	if f.requester.key.scope == f.responder.key.scope {
@@ -213,7 +216,7 @@ func (f *fit) judge(least int64) bool {
 	return true
 }
 
-func (f *fit) mean() int64 { return f.delay / int64(max(f.hits, 1)) }
+func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
 
 // joined is a pair: the responder's packets are taken as of the requester's VLAN or tunnel.
 type joined struct {
@@ -227,7 +230,9 @@ func (j *joiner) pairs() (all []joined) {
 	for _, d := range j.flows {
 		least := int64(1) << 62
 		for _, f := range d.fits {
-			least = min(least, f.mean())
+			if f.ends > 0 {
+				least = min(least, f.mean())
+			}
 		}
 		for _, f := range d.fits {
 			if f.judge(least) {
