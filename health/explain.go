@@ -28,6 +28,10 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	if h.Responses.Packets == 0 {
 		v.Evidence += "; no answer passed here"
 	}
+	if h.flags&blind != 0 {
+		v.Evidence = h.sentAgain() + "; the cause can't be told: the capture has cut off the AETH of answers, so that a NAK can't be told from an ACK"
+		v.Advice = "capture more of each frame (tcpdump -s 192, the mirror's truncation size)"
+	}
 	return v, true
 }
 

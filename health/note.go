@@ -61,14 +61,16 @@ func (r *Report) conclude() string {
 	}
 	suspicious := s.Retransmitted.Packets + s.NAKs + s.RNRNAKs + s.LostUpstream + s.LostDownstream
 	switch {
+	case len(r.Verdicts) > 0:
+		what := "One thing is"
+		if n := len(r.Verdicts); n > 1 {
+			what = fmt.Sprintf("%d things are", n)
+		}
+		return what + " wrong" + leftOut(unread) + "."
 	case s.Packets == 0 && unread == 0:
 		return "No RDMA packet was seen, so nothing can be said."
 	case s.Packets == 0 || unread > s.Packets:
 		return fmt.Sprintf("Most RDMA frames could not be examined (%d of %d): nothing can be said of them.", unread, unread+s.Packets)
-	case len(r.Verdicts) > 0 && len(r.Verdicts) < 2:
-		return "One thing is wrong."
-	case len(r.Verdicts) > 0:
-		return fmt.Sprintf("%d things are wrong.", len(r.Verdicts))
 	case suspicious > 0:
 		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
 			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
@@ -79,4 +81,12 @@ func (r *Report) conclude() string {
 		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d RDMA frames were not.", s.Packets, unread)
 	}
 	return "Nothing is wrong."
+}
+
+// leftOut says that RDMA frames were not examined.
+func leftOut(unread uint64) string {
+	if unread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d RDMA frames could not be examined", unread)
 }

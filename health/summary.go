@@ -288,7 +288,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = b.withoutCorrupted()
-	b.verdicts = append(b.verdicts, b.slowReceivers()...)
+	b.verdicts = append(append(b.verdicts, b.slowReceivers()...), b.Frames.verdicts()...)
 	if b.unlisted > 0 {
 		b.notes = append(b.notes, Note{Name: NoteUnlisted, Text: fmt.Sprintf("there was no room to follow %d parts of connections on: what they sent counts in the sums, but not in the list and the verdicts, "+
 			"and what was sent again after that may not be told from new packets; follow more connections at a time (--connections)", b.unlisted)})

@@ -27,11 +27,12 @@ func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
-			"  cnpgate replay --health [-o text|json] IN.pcap|-",
+			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
 		Long: `With --health, says what is wrong with the RDMA connections of a capture, from the headers alone: what was sent again and why, where packets were
 lost, and what to change. It needs no configuration, and takes captures of a host's interface, a mirror port or a gateway, also of Linux's interface "any"
-and with a short snapshot length (tcpdump -s 128 udp port 4791). Exit status: 0 also if something is wrong.
+and with a short snapshot length (tcpdump -s 192 udp port 4791). It looks behind ERSPAN, Everflow, VXLAN, Geneve and other headers of mirrors and overlays, and says which frames it
+could not examine, and why. Exit status: 0 also if something is wrong.
 
 Without it, runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
 source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
@@ -87,6 +88,9 @@ func openCapture(c *cobra.Command, path string, open func(name string, progress 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if f.health {
 		return f.judge(c, in)
+	}
+	if c.Flags().Changed("roce-port") {
+		return errors.New("--roce-port is for a diagnosis; give --health, too")
 	}
 	if err := requireFlags(c, "config", "fabric"); err != nil {
 		return err

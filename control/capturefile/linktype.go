@@ -111,9 +111,7 @@ func erfFrame(b []byte, length uint32) ([]byte, uint32) {
 	if kind &^= more; kind != ethernetType && kind != colored || at > len(b) {
 		return nil, length
 	}
-	const fcs = 4 // the length on the wire has it
-	wire := max(uint32(binary.BigEndian.Uint16(b[wireLength:])), fcs) - fcs
-	frame := b[at:]
+	frame, wire := b[at:], uint32(binary.BigEndian.Uint16(b[wireLength:])) // with the frame check sequence, or without
 	if uint32(len(frame)) > wire {
 		frame = frame[:wire]
 	}

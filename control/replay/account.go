@@ -31,17 +31,19 @@ func (a *account) note(o *dissect.Packet, number uint64) {
 	switch {
 	case reason != dissect.None:
 		a.other++
-	case o.Cut && o.Parsed.Opcode == packet.RCAcknowledge && o.Parsed.Payload > uint16(len(o.Real)):
+	case o.Cut && o.Parsed.Opcode.Headers()&packet.HasAETH != 0 && o.Parsed.Ext()+o.Parsed.Opcode.Offset(packet.HasAETH) >= len(o.Real):
 		reason = dissect.HeadersCut // whether it is an ACK or a NAK isn't known
 	default:
 		a.examined++
 		return
 	}
+	named := *o
+	named.Reason = reason
 	key := unreadKey{reason: reason}
 	if reason != dissect.HeadersCut {
-		key.detail = dissect.Detail(o)
+		key.detail = dissect.Detail(&named)
 	}
-	a.add(key, health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(o), Advice: reason.Advice()})
+	a.add(key, health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(&named), Advice: reason.Advice()})
 }
 
 // add counts a frame of a kind, of which first says what it is if it is the first one.

@@ -12,7 +12,8 @@ import (
 // icrcs counts packets whose invariant CRC is wrong, by the hosts that they go from and to. Their receiver drops them without a word.
 type icrcs map[[2]packet.Addr]*icrcCount
 
-type icrcCount struct{ whole, wrong uint64 }
+// icrcCount are the packets of one direction; seen counts those, too, that the capture has cut.
+type icrcCount struct{ seen, whole, wrong uint64 }
 
 // mostICRCs bounds the pairs of hosts.
 const mostICRCs = 1 << 16
@@ -20,6 +21,10 @@ const mostICRCs = 1 << 16
 // wrong reports whether a packet is whole and has a wrong ICRC. 0 is what a capture has that was made before the NIC writes the ICRC.
 func wrong(o *dissect.Packet) (whole, wrong bool) {
 	end := int(o.Parsed.ICRC)
+	const plain = 0x45 // IPv4 options: there is no rule how they count
+	if o.Parsed.Family == 4 && o.Frame[o.Parsed.L3] != plain {
+		return false, false
+	}
 	if !o.Whole || len(o.Frame) < end+packet.ICRCLen || binary.LittleEndian.Uint32(o.Frame[end:]) == 0 {
 		return false, false
 	}
@@ -30,9 +35,6 @@ func wrong(o *dissect.Packet) (whole, wrong bool) {
 // note verifies a packet in the first pass.
 func (s *icrcs) note(o *dissect.Packet) {
 	whole, bad := wrong(o)
-	if !whole {
-		return
-	}
 	if *s == nil {
 		*s = icrcs{}
 	}
@@ -45,16 +47,20 @@ func (s *icrcs) note(o *dissect.Packet) {
 		c = &icrcCount{}
 		(*s)[key] = c
 	}
-	c.whole++
+	c.seen++
+	if whole {
+		c.whole++
+	}
 	if bad {
 		c.wrong++
 	}
 }
 
-// rewritten reports whether the capture was changed after it was made: nearly all ICRCs are wrong both ways, and yet the hosts answer each other.
+// rewritten reports whether the capture was changed after it was made: nearly all ICRCs are wrong both ways, and yet the hosts answer each other. If the
+// other direction has answers of which none is whole, nothing tells this from corruption, and it is taken for it, too.
 func (s icrcs) rewritten(from, to packet.Addr) bool {
 	there, back := s[[2]packet.Addr{from, to}], s[[2]packet.Addr{to, from}]
-	return there != nil && back != nil && there.wrong*10 > there.whole*9 && back.wrong*10 > back.whole*9
+	return there != nil && back != nil && there.wrong*10 > there.whole*9 && (back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9)
 }
 
 // corrupted reports in the last pass whether a receiver drops a packet.

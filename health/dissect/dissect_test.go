@@ -199,3 +199,26 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestNoAllocation: to read a frame allocates nothing, whatever is in front.
+func TestNoAllocation(t *testing.T) {
+	send := roce(packet.RoCEv2Port, packet.RCSendOnly, make([]byte, 1024)...)
+	vni := []byte{8, 0, 0, 0, 0, 0, 77, 0}
+	var r Reader
+	for _, frame := range [][]byte{
+		send, mirrored(greSequence, erspan12, 4+erspan2Len, send), overlay(oldVXLANPort, vni, send), firstFragment(send), roce(packet.RoCEv2Port, 0xc4),
+		overlay(genevePort, []byte{0, 0, 0x65, 0x58, 0, 0, 77, 0}, send),
+	} {
+		if n := testing.AllocsPerRun(100, func() { r.Read(frame, uint32(len(frame))) }); n != 0 {
+			t.Errorf("%v allocations for a frame of %d octets", n, len(frame))
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	send := roce(packet.RoCEv2Port, packet.RCSendOnly, make([]byte, 1024)...)
+	var r Reader
+	for b.Loop() {
+		r.Read(send, uint32(len(send)))
+	}
+}

@@ -1,0 +1,89 @@
+package replay_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/health"
+)
+
+// unread says how a capture of testdata/unread is to be answered.
+type unread struct {
+	name     string
+	verdicts []string // all of them
+	lost     uint64   // behind here
+	naks     uint64   // packets sent again by NAK
+	reasons  []string // with RDMA, of frames that aren't examined
+	detail   string   // in that of the first of these
+	says     string   // in the evidence of the first verdict, or else in the conclusion
+}
+
+// TestUnread: captures of mirrors and overlays, cut frames, other kinds of RDMA, pauses and wrong ICRCs are read, or it is said why not.
+func TestUnread(t *testing.T) {
+	lossy := func(name string) unread {
+		return unread{name: name, verdicts: []string{health.LossDownstream}, lost: 2, naks: 88}
+	}
+	all := []unread{
+		{name: "snap6_64", reasons: []string{"headers-cut-off"}, detail: "64 of", says: "630 of 630"},
+		{name: "snap6_74", verdicts: []string{health.Unexplained}, reasons: []string{"headers-cut-off"}, says: "cut off the AETH"},
+		{name: "vxlan_vlan_v6_snap128", verdicts: []string{health.Unexplained}, reasons: []string{"headers-cut-off"}},
+		{name: "read_vlan_snap64"},
+		{name: "rocev1_no_answer", verdicts: []string{health.RoCEv1}, reasons: []string{"rocev1"}, detail: "0x8915", says: "8 frames"},
+		{name: "dct", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600 of 600"},
+		{name: "dct_and_rc", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600"},
+		{name: "pfc_one", says: "Nothing is wrong."},
+		{name: "pfc_stall", verdicts: []string{health.PFCStorm}, says: "priority 3"},
+		{name: "pfc_storm_only", verdicts: []string{health.PFCStorm}, says: "priority 4"},
+		{name: "icrc_bad_all", verdicts: []string{health.WrongICRC}, says: "64 of 64"},
+		{name: "icrc_bad_some", naks: 104, verdicts: []string{health.WrongICRC}, says: "corrupted before here"},
+	}
+	for _, name := range []string{
+		"erspan1", "erspan2", "erspan2_vlan", "erspan3", "erspan3_opt",
+		"ip_options", "mpls_pw", "qinq9100", "snap64", "snapq_64", "teb", "v6_ah", "v6_frag_atomic", "v6_hbh", "v6_rt", "vxlan6",
+	} {
+		all = append(all, lossy(name))
+	}
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) { c.check(t, healthOf(t, "testdata/unread/"+c.name+".pcap.gz")) })
+	}
+}
+
+func (c *unread) check(t *testing.T, r *health.Report) {
+	var names, reasons []string
+	text := r.Conclusion
+	for i, v := range r.Verdicts {
+		names = append(names, v.Name)
+		if i == 0 {
+			text = v.Evidence
+		}
+	}
+	if !slices.Equal(names, c.verdicts) {
+		t.Errorf("verdicts %+v, want %v", r.Verdicts, c.verdicts)
+	}
+	sum := r.Frames.Examined
+	for _, u := range r.Frames.Unread {
+		sum += u.Frames
+		if u.RDMA {
+			if len(reasons) == 0 && (!strings.Contains(u.Detail, c.detail) || u.First == 0 || u.Advice == "") {
+				t.Errorf("unread: %+v, want %q", u, c.detail)
+			}
+			reasons = append(reasons, u.Reason)
+		}
+	}
+	if !slices.Equal(reasons, c.reasons) {
+		t.Errorf("not examined: %+v, want %v", r.Frames.Unread, c.reasons)
+	}
+	if sum != r.Frames.Total {
+		t.Errorf("%d of %d frames are accounted for: %+v", sum, r.Frames.Total, r.Frames)
+	}
+	if !strings.Contains(text, c.says) {
+		t.Errorf("it says %q, want %q", text, c.says)
+	}
+	if s := &r.Summary; s.LostDownstream != c.lost || s.Causes["nak-sequence-error"].Packets != c.naks {
+		t.Errorf("lost behind %d, sent again %v; want %d, %d by NAK", s.LostDownstream, s.Causes, c.lost, c.naks)
+	}
+	if r.Conclusion == "Nothing is wrong." && len(c.verdicts)+len(c.reasons) > 0 {
+		t.Errorf("conclusion %q", r.Conclusion)
+	}
+}
