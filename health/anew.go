@@ -25,6 +25,9 @@ func (c *Connection) anew(from int, p *Packet) bool {
 	if h.flags&(started|answered) != started|answered || h.flags&oneWay != 0 || h.loose != 0 || h.holes.n+h.reads.holes.n > 0 || h.answers.acked != h.next {
 		return false
 	}
+	if s := h.recent.find(p.PSN); s != nil && s.read {
+		return false // its responses may have been lost behind
+	}
 	d := ahead(p.PSN, h.next)
 	return max(d, -d) > max(h.most, int32(h.psnsOf(p)))
 }

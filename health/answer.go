@@ -17,6 +17,10 @@ func (h *Half) response(p *Packet) {
 	if p.HasAETH && p.Syndrome>>5 != 0 && h.refused(p) {
 		return
 	}
+	if p.Cut && p.Opcode == packet.RCAcknowledge { // an ACK or a NAK
+		h.flags |= answered | blind
+		return
+	}
 	h.flags |= answered
 	if p.Opcode.HasPayload() {
 		h.readResponse(p)

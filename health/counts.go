@@ -10,11 +10,12 @@ const (
 	Implied                  // a READ response was missing, and the requester asked again
 	TimeOut                  // no answer came
 	Spurious                 // the sender timed out, but the ACK was already on its way
+	Unknown                  // answers can't be read
 	Causes      = iota
 )
 
 func (c Cause) String() string {
-	return [...]string{"nak-sequence-error", "rnr-nak", "implied-nak", "time-out", "spurious"}[c%Causes]
+	return [...]string{"nak-sequence-error", "rnr-nak", "implied-nak", "time-out", "spurious", "unknown"}[c%Causes]
 }
 
 // NAKCodes is the number of NAK codes that are counted (IBTA table 47).

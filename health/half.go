@@ -46,6 +46,7 @@ const (
 	answered  // a response was seen
 	blocked   // the sender waits with a full window
 	selective // only some of the outstanding packets were sent again after a NAK
+	blind     // whether an answer is an ACK or a NAK can't be read
 	partial   // requests before the first one that was followed may be outstanding
 )
 
@@ -102,7 +103,7 @@ func (h *Half) begin(p *Packet) {
 
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
-	h.flags &= oneWay | answered
+	h.flags &= oneWay | answered | blind
 	h.unresolved()
 	h.holes, h.early, h.sends = holes{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers, h.rounds = recent{}, probes{}, repeat{}, reads{}, answers{}, rounds{}
@@ -183,6 +184,10 @@ func (h *Half) spanOf(p *Packet) uint32 {
 	}
 	h.read = *p
 	h.reads.ask(p)
+	if p.Cut { // how many responses it asks for isn't known
+		h.loose = maxGap - 1
+		return 1
+	}
 	if h.mtu == 0 {
 		h.loose = max((p.Message+minimum-1)/minimum, 1) - 1
 		return 1
@@ -200,7 +205,7 @@ func (h *Half) learnMTU(p *Packet) {
 		return
 	}
 	h.mtu = p.Data
-	if h.loose != 0 {
+	if h.loose != 0 && !h.read.Cut {
 		was := h.next
 		h.next = (h.read.PSN + h.responsesTo(h.read.Message)) & packet.PSNMask
 		h.loose = 0

@@ -20,6 +20,7 @@ type Packet struct {
 	AckReq   bool
 	CE       bool
 	HasAETH  bool
+	Cut      bool // the AETH or the RETH isn't in the capture
 }
 
 // Read reads a RoCEv2 packet from the frame b of which p was parsed.
@@ -39,11 +40,15 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	if headers&packet.HasAETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {
 			o.HasAETH, o.Syndrome = true, b[at]
+		} else {
+			o.Cut = true
 		}
 	}
 	if headers&packet.HasRETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasRETH); at+packet.RETHLen <= len(b) {
 			o.Message = binary.BigEndian.Uint32(b[at+12:])
+		} else {
+			o.Cut = true
 		}
 	}
 	if end := p.ICRC; p.Opcode.HasPayload() && end > uint32(p.Payload) {

@@ -243,6 +243,9 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 // causeOf says why an episode begins with a packet.
 func (h *Half) causeOf(p *Packet) Cause {
 	r := &h.repeat
+	if h.flags&blind != 0 {
+		return Unknown
+	}
 	nak, rnr := r.naks.of(p.PSN, h.answers.acked), r.rnrs.of(p.PSN, h.answers.acked)
 	if rnr != nil && h.obeysRNR(p.Time-rnr.at, rnr.timer) && (nak == nil || nak.psn != p.PSN || rnr.psn == p.PSN) {
 		return RNR

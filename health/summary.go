@@ -96,6 +96,8 @@ type Pauses struct {
 	Frames uint64 // that pause; those that resume don't count
 	First  int64  // ns
 	Last   int64
+	// Priorities are what each priority was paused for; nil: not known.
+	Priorities []Paused
 }
 
 // Builder makes a Report of copies of connections, one by one.
@@ -106,7 +108,10 @@ type Builder struct {
 	// PairedBy says of the next connection by what evidence its directions are known to be one; "": not said.
 	PairedBy string
 
-	notes        []Note
+	notes []Note
+	// Frames accounts for a capture's frames; nil: there is none.
+	Frames *Frames
+
 	verdicts     []Verdict
 	records      []Record
 	hosts        map[netip.Addr]*Sum
@@ -276,14 +281,19 @@ func incastOf(all []active) (most int) {
 func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	b.verdicts = slices.DeleteFunc(b.verdicts, func(v Verdict) bool { return v.Name == Asymmetric && b.elsewhere(v) })
 	for _, p := range pauses {
-		b.verdicts = append(b.verdicts, pauseVerdict(&p))
+		if v, n := p.judge(b.last - b.first); v.Name != "" {
+			b.verdicts = append(b.verdicts, v)
+		} else {
+			b.notes = append(b.notes, n)
+		}
 	}
+	b.verdicts = b.withoutCorrupted()
 	b.verdicts = append(b.verdicts, b.slowReceivers()...)
 	if b.unlisted > 0 {
 		b.notes = append(b.notes, Note{Name: NoteUnlisted, Text: fmt.Sprintf("there was no room to follow %d parts of connections on: what they sent counts in the sums, but not in the list and the verdicts, "+
 			"and what was sent again after that may not be told from new packets; follow more connections at a time (--connections)", b.unlisted)})
 	}
-	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Connections: b.records}
+	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		for _, n := range v.of {
@@ -334,15 +344,6 @@ func sorted[K comparable](m map[K]*Sum) []Sum {
 		return cmp.Or(cmp.Compare(b.Retransmitted.Packets, a.Retransmitted.Packets), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
 	return out
-}
-
-func pauseVerdict(p *Pauses) Verdict {
-	return Verdict{
-		Name: PFCPauses, Subject: p.From, Weight: p.Frames,
-		Evidence: fmt.Sprintf("%d frames that pause (PFC or PAUSE) came from %s, in %s", p.Frames, p.From, Duration(max(p.Last-p.First, 0))),
-		Advice: fmt.Sprintf("what is behind %s can't receive as fast as it is sent to: a slow host (PCIe, memory, receive buffers) or an incast; slow the senders down earlier (ECN, CNPs), "+
-			"and look for the port from which the pauses spread", p.From),
-	}
 }
 
 // receiver is what is known of a host as a responder.

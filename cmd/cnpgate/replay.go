@@ -168,8 +168,7 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
 	show, done := progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
-	capture.Connections = f.connections
-	r, err := replay.Health(capture, show)
+	r, err := replay.Health(capture, replay.HealthOptions{Progress: show, Connections: f.connections})
 	done()
 	if err != nil {
 		return err

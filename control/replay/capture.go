@@ -21,8 +21,6 @@ type Capture struct {
 	Frames   int       // how many it has
 	Longest  int       // bytes of the longest one at hand
 	Warnings []string  // warnings about it, for the operator
-	// Connections is how many Health follows at a time; 0: DefaultConnections.
-	Connections int
 
 	name      string
 	file      *os.File

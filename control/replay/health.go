@@ -1,30 +1,38 @@
 package replay
 
 import (
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/health/dissect"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Health follows at a time unless its options say otherwise. One takes about 13 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is room for, by connection.
 const flowsEach = 3
 
+// HealthOptions are those of Health.
+type HealthOptions struct {
+	Progress func(frames int) // as for Options
+	// Connections is how many are followed at a time; 0: DefaultConnections.
+	Connections int
+	RoCEPort    uint16 // UDP destination port that counts as RoCEv2's besides 4791; 0: none
+}
+
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
-// that once more if there are directions that the rules for notifications leave without a pair. progress is as for Options.
-func Health(c *Capture, progress func(frames int)) (*health.Report, error) {
+// that once more if there are directions that the rules for notifications leave without a pair.
+func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 	h := &judge{
-		capture: c, progress: progress, pauses: map[string]*health.Pauses{}, released: map[connectionKey]bool{}, joiner: newJoiner(),
+		capture: c, progress: o.Progress, limit: o.Connections, reader: dissect.Reader{Port: o.RoCEPort}, released: map[connectionKey]bool{}, joiner: newJoiner(),
 		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
 	}
 	if err := h.pass(h.learn); err != nil {
@@ -42,7 +50,7 @@ func Health(c *Capture, progress func(frames int)) (*health.Report, error) {
 	if h.static, err = pairing.NewQPMap(kept, seed); err != nil {
 		return nil, fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
 	}
-	h.pauses = map[string]*health.Pauses{}
+	h.final = true
 	if err := h.again(h.follow); err != nil {
 		return nil, err
 	}
@@ -51,7 +59,7 @@ func Health(c *Capture, progress func(frames int)) (*health.Report, error) {
 
 // again reads the capture once more.
 func (h *judge) again(each func(b []byte)) error {
-	h.frames, h.other = 0, 0
+	h.frames, h.account = 0, account{}
 	if err := h.capture.rewind(); err != nil {
 		return err
 	}
@@ -63,6 +71,7 @@ type judge struct {
 	capture  *Capture
 	progress func(frames int)
 	frames   int
+	limit    int // of connections
 
 	flows    *flowtable.Table
 	learner  *pairing.Learner
@@ -75,14 +84,17 @@ type judge struct {
 	joiner   *joiner
 	paired   map[connectionKey]string       // how, by direction
 	moved    map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
-	pauses   map[string]*health.Pauses
-	other    uint64
+	pauses   pauses
 	now      int64
+	final    bool // the last pass: connections are followed
 
-	padded [maxHeaders]byte
-	parsed packet.Parsed
-	record [1]packet.Record
-	flow   [1]flowtable.Ref
+	reader  dissect.Reader
+	frame   dissect.Packet
+	parsed  *packet.Parsed // of frame
+	account account
+	icrcs   icrcs
+	record  [1]packet.Record
+	flow    [1]flowtable.Ref
 }
 
 // connectionKey is one direction of a connection.
@@ -170,13 +182,13 @@ func (h *judge) alone() bool {
 
 // compare is the pass between the first and the last, for directions without a pair.
 func (h *judge) compare(b []byte) {
-	p := &h.parsed
+	p := h.parsed
 	if p.DestQP <= packet.GSIQP || p.Opcode == packet.CNP {
 		return
 	}
 	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
 	if h.unpaired[key] {
-		o := health.Read(b, p, h.now)
+		o := health.Read(h.frame.Real, p, h.now)
 		h.joiner.follow(key, &o)
 	}
 }
@@ -216,7 +228,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.progress(h.frames)
 		}
 		h.now = frame.Time + epoch
-		if b, ok := h.parse(frame.Octets, frame.Length); ok {
+		if b, ok := h.read(frame.Octets, frame.Length); ok {
 			each(b)
 		}
 	}
@@ -224,10 +236,7 @@ func (h *judge) pass(each func(b []byte)) error {
 
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
-	limit := h.capture.Connections
-	if limit == 0 {
-		limit = DefaultConnections
-	}
+	limit := cmp.Or(max(h.limit, 0), DefaultConnections)
 	capacity := min(h.capture.Frames+1, flowsEach*limit)
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
@@ -250,54 +259,42 @@ func (h *judge) tables() (err error) {
 	return nil
 }
 
-// maxHeaders is enough for all headers of a packet in a tunnel.
-const maxHeaders = 512
-
-// parse parses a frame, and reports whether it is a RoCEv2 packet. Headers behind the BTH that a short snapshot length has cut off are taken as zero.
-func (h *judge) parse(b []byte, length uint32) ([]byte, bool) {
-	p := &h.parsed
-	packet.Parse(b, length, p)
-	if p.Kind != packet.RoCEv2 && uint32(len(b)) < length && len(b) < maxHeaders {
-		n := copy(h.padded[:], b)
-		clear(h.padded[n:])
-		padded := h.padded[:min(maxHeaders, int(length))]
-		packet.Parse(padded, length, p)
-		if p.Kind == packet.RoCEv2 && int(p.BTH)+packet.BTHLen > n {
-			p.Kind = packet.Other
-		}
-		b = padded
-	}
-	switch {
-	case p.Kind == packet.RoCEv2 && !p.IPv4Mapped():
-		return b, true
-	case p.Kind == packet.MACControl:
+// read reads a frame, and reports whether it is a RoCEv2 packet.
+func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
+	h.frame = h.reader.Read(b, length)
+	h.parsed = h.frame.Parsed
+	if h.frame.Reason != dissect.None && h.parsed.Kind == packet.MACControl {
 		h.pause(b)
 	}
-	h.other++
-	return b, false
+	h.account.note(&h.frame, uint64(h.frames))
+	return h.frame.Frame, h.frame.Reason == dissect.None
 }
 
 // learn is the first pass: which flows are a pair.
 func (h *judge) learn(b []byte) {
+	h.icrcs.note(&h.frame)
 	if k := h.lookup(); k != nil {
-		h.learner.Observe(h.flow[0].Index, k, &h.parsed, b, h.now)
+		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
 		h.learner.Sweep()
 	}
 }
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
+	if h.icrcs.corrupted(&h.frame) {
+		return // the receiver drops it
+	}
 	k := h.lookup()
 	if h.parsed.Opcode == packet.CNP {
 		h.follower.CNP(k, h.now)
 		return
 	}
-	h.follower.Packet(h.flow[0], k, b, &h.parsed, h.now)
+	h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 }
 
 // lookup finds a packet's flow, and returns its key. The two directions of a connection count as of two ports. A CNP has no flow.
 func (h *judge) lookup() *flowtable.Key {
-	p, r := &h.parsed, &h.record[0]
+	p, r := h.parsed, &h.record[0]
 	port := uint16(0)
 	if p.Src.Hi > p.Dst.Hi || p.Src.Hi == p.Dst.Hi && p.Src.Lo > p.Dst.Lo {
 		port = 1
@@ -320,43 +317,6 @@ func (h *judge) lookup() *flowtable.Key {
 	return k
 }
 
-// pause counts PAUSE and PFC frames that pause, in the second pass.
-func (h *judge) pause(b []byte) {
-	if h.static == nil || len(b) < int(packet.EthernetLen)+4 {
-		return
-	}
-	mac := b[packet.EthernetLen:]
-	switch binary.BigEndian.Uint16(mac) {
-	case packet.MACControlPause:
-		if binary.BigEndian.Uint16(mac[2:]) == 0 {
-			return
-		}
-	case packet.MACControlPFC:
-		if len(mac) < packet.PFCLen {
-			return
-		}
-		f, longest := packet.DecodePFC(mac), uint16(0)
-		for class, t := range f.Time {
-			if f.Enabled>>class&1 != 0 {
-				longest = max(longest, t)
-			}
-		}
-		if longest == 0 {
-			return
-		}
-	default:
-		return
-	}
-	from := net.HardwareAddr(b[6:12]).String()
-	p := h.pauses[from]
-	if p == nil {
-		p = &health.Pauses{From: from, First: h.now}
-		h.pauses[from] = p
-	}
-	p.Frames++
-	p.Last = h.now
-}
-
 // report makes the report of the second pass.
 func (h *judge) report() *health.Report {
 	b := &h.builder
@@ -376,9 +336,9 @@ func (h *judge) report() *health.Report {
 		}
 		b.Add(&c)
 	}
-	var pauses []health.Pauses
-	for _, p := range h.pauses {
-		pauses = append(pauses, *p)
+	for _, v := range h.icrcs.verdicts() {
+		b.Say(v)
 	}
-	return b.Report(pauses, h.other)
+	b.Frames = h.account.frames(uint64(h.frames))
+	return b.Report(h.pauses.report(h.now), h.account.other)
 }

@@ -33,8 +33,7 @@ func TestHealthConnectionsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.Connections = 8
-	r, err := replay.Health(c, nil)
+	r, err := replay.Health(c, replay.HealthOptions{Connections: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

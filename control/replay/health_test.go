@@ -16,7 +16,7 @@ func healthOf(t *testing.T, path string) *health.Report {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, nil)
+	r, err := replay.Health(c, replay.HealthOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

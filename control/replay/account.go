@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/health/dissect"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// account counts what was examined of a capture, and what was not, by reason.
+type account struct {
+	examined uint64
+	other    uint64 // frames that were not examined
+	unread   map[unreadKey]*health.Unread
+}
+
+type unreadKey struct {
+	reason dissect.Reason
+	detail string
+}
+
+// mostUnread bounds the kinds of frames that are told apart; the others count for their reason alone.
+const mostUnread = 64
+
+// note counts a frame; number is from 1.
+func (a *account) note(o *dissect.Packet, number uint64) {
+	reason := o.Reason
+	switch {
+	case reason != dissect.None:
+		a.other++
+	case o.Cut && o.Parsed.Opcode == packet.RCAcknowledge && o.Parsed.Payload > uint16(len(o.Real)):
+		reason = dissect.HeadersCut // whether it is an ACK or a NAK isn't known
+	default:
+		a.examined++
+		return
+	}
+	key := unreadKey{reason: reason}
+	if reason != dissect.HeadersCut {
+		key.detail = dissect.Detail(o)
+	}
+	if a.unread == nil {
+		a.unread = map[unreadKey]*health.Unread{}
+	}
+	if len(a.unread) >= mostUnread && a.unread[key] == nil {
+		key.detail = ""
+	}
+	u := a.unread[key]
+	if u == nil {
+		u = &health.Unread{Reason: reason.String(), First: number, RDMA: reason.RDMA(), Detail: dissect.Detail(o), Advice: reason.Advice()}
+		a.unread[key] = u
+	}
+	u.Frames++
+}
+
+// frames is the account of all frames: those with RDMA first.
+func (a *account) frames(total uint64) *health.Frames {
+	f := &health.Frames{Total: total, Examined: a.examined, Unread: []health.Unread{}}
+	for _, u := range slices.Collect(maps.Values(a.unread)) {
+		f.Unread = append(f.Unread, *u)
+	}
+	slices.SortFunc(f.Unread, func(x, y health.Unread) int {
+		if x.RDMA != y.RDMA {
+			return map[bool]int{true: -1, false: 1}[x.RDMA]
+		}
+		return cmp.Or(cmp.Compare(y.Frames, x.Frames), cmp.Compare(x.First, y.First))
+	})
+	return f
+}

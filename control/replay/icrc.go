@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/health/dissect"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// icrcs counts packets whose invariant CRC is wrong, by the hosts that they go from and to. Their receiver drops them without a word.
+type icrcs map[[2]packet.Addr]*icrcCount
+
+type icrcCount struct{ whole, wrong uint64 }
+
+// mostICRCs bounds the pairs of hosts.
+const mostICRCs = 1 << 16
+
+// wrong reports whether a packet is whole and has a wrong ICRC. 0 is what a capture has that was made before the NIC writes the ICRC.
+func wrong(o *dissect.Packet) (whole, wrong bool) {
+	end := int(o.Parsed.ICRC)
+	if !o.Whole || len(o.Frame) < end+packet.ICRCLen || binary.LittleEndian.Uint32(o.Frame[end:]) == 0 {
+		return false, false
+	}
+	return true, !packet.VerifyICRC(o.Frame, o.Parsed) &&
+		binary.LittleEndian.Uint32(o.Frame[end:]) != packet.ICRC(o.Frame, int(o.Parsed.L3), int(o.Parsed.BTH), end, false)
+}
+
+// note verifies a packet in the first pass.
+func (s *icrcs) note(o *dissect.Packet) {
+	whole, bad := wrong(o)
+	if !whole {
+		return
+	}
+	if *s == nil {
+		*s = icrcs{}
+	}
+	key := [2]packet.Addr{o.Parsed.Src, o.Parsed.Dst}
+	c := (*s)[key]
+	if c == nil {
+		if len(*s) >= mostICRCs {
+			return
+		}
+		c = &icrcCount{}
+		(*s)[key] = c
+	}
+	c.whole++
+	if bad {
+		c.wrong++
+	}
+}
+
+// rewritten reports whether the capture was changed after it was made: nearly all ICRCs are wrong both ways, and yet the hosts answer each other.
+func (s icrcs) rewritten(from, to packet.Addr) bool {
+	there, back := s[[2]packet.Addr{from, to}], s[[2]packet.Addr{to, from}]
+	return there != nil && back != nil && there.wrong*10 > there.whole*9 && back.wrong*10 > back.whole*9
+}
+
+// corrupted reports in the last pass whether a receiver drops a packet.
+func (s icrcs) corrupted(o *dissect.Packet) bool {
+	c := s[[2]packet.Addr{o.Parsed.Src, o.Parsed.Dst}]
+	if c == nil || c.wrong == 0 || s.rewritten(o.Parsed.Src, o.Parsed.Dst) {
+		return false
+	}
+	_, bad := wrong(o)
+	return bad
+}
+
+// verdicts are those about wrong ICRCs.
+func (s icrcs) verdicts() (all []health.Verdict) {
+	for key, c := range s {
+		if c.wrong == 0 || s.rewritten(key[0], key[1]) {
+			continue
+		}
+		all = append(all, health.Verdict{
+			Name: health.WrongICRC, Subject: fmt.Sprintf("%v -> %v", key[0].Netip(), key[1].Netip()), Connections: 1, Weight: c.wrong,
+			Evidence: fmt.Sprintf("%d of %d packets have a wrong ICRC here: corrupted before here; their receiver drops them without an answer", c.wrong, c.whole),
+			Advice: "find what changes covered fields on the way here (a NAT, a tunnel, a middlebox), or a link with bit errors; a capture whose addresses were " +
+				"changed afterwards shows this, too",
+		})
+	}
+	return all
+}
