@@ -17,6 +17,7 @@ type replayFlags struct {
 	fabric                             []string
 	health                             bool
 	connections                        int
+	rocePort                           uint16
 	output                             string
 	web                                bool
 	listen                             string
@@ -53,6 +54,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
+	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
 	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 13 kB each; the others count in the sums only")
 	outputFlag(c, &f.output)
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
@@ -168,7 +170,7 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
 	show, done := progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
-	r, err := replay.Health(capture, replay.HealthOptions{Progress: show, Connections: f.connections})
+	r, err := replay.Health(capture, replay.HealthOptions{Progress: show, RoCEPort: f.rocePort, Connections: f.connections})
 	done()
 	if err != nil {
 		return err

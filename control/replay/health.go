@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Health follows at a time unless its options say otherwise. One takes about 13 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is room for, by connection.
@@ -23,16 +22,16 @@ const flowsEach = 3
 // HealthOptions are those of Health.
 type HealthOptions struct {
 	Progress func(frames int) // as for Options
+	RoCEPort uint16           // UDP destination port that counts as RoCEv2's besides 4791; 0: none
 	// Connections is how many are followed at a time; 0: DefaultConnections.
 	Connections int
-	RoCEPort    uint16 // UDP destination port that counts as RoCEv2's besides 4791; 0: none
 }
 
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
 // that once more if there are directions that the rules for notifications leave without a pair.
 func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 	h := &judge{
-		capture: c, progress: o.Progress, limit: o.Connections, reader: dissect.Reader{Port: o.RoCEPort}, released: map[connectionKey]bool{}, joiner: newJoiner(),
+		capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, released: map[connectionKey]bool{}, joiner: newJoiner(),
 		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
 	}
 	if err := h.pass(h.learn); err != nil {
@@ -70,8 +69,8 @@ func (h *judge) again(each func(b []byte)) error {
 type judge struct {
 	capture  *Capture
 	progress func(frames int)
+	limit    int // connections that are followed at a time
 	frames   int
-	limit    int // of connections
 
 	flows    *flowtable.Table
 	learner  *pairing.Learner
@@ -236,7 +235,10 @@ func (h *judge) pass(each func(b []byte)) error {
 
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
-	limit := cmp.Or(max(h.limit, 0), DefaultConnections)
+	limit := h.limit
+	if limit <= 0 {
+		limit = DefaultConnections
+	}
 	capacity := min(h.capture.Frames+1, flowsEach*limit)
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err

@@ -26,6 +26,9 @@ const (
 
 const etherTypeRoCEv1 = 0x8915
 
+// maxIPHeader is the end of an IP header in a frame with the most tags, octets: a shorter part of a frame may have lost it.
+const maxIPHeader = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen + packet.IPv6Len
+
 var reasons = [Reasons]struct {
 	name, advice string
 	rdma         bool
@@ -57,6 +60,8 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 		return RoCEv1
 	case p.Kind == packet.MACControl:
 		return NotRDMA
+	case cut && p.Kind == packet.Other && (p.EtherType == packet.EtherTypeIPv4 || p.EtherType == packet.EtherTypeIPv6) && len(b) < maxIPHeader:
+		return HeadersCut
 	case p.Kind == packet.Other:
 		if p.EtherType == packet.EtherTypeMPLS || p.EtherType == packet.EtherTypeMPLSUp || isTag(p.EtherType) {
 			return Tunnel
@@ -64,6 +69,8 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 		return NotRDMA
 	case p.Proto == packet.ProtoUDP && p.L4 == 0:
 		return Fragment
+	case cut && p.Proto == packet.ProtoUDP && int(p.L4)+packet.UDPLen > len(b): // to any port
+		return HeadersCut
 	case p.Proto == packet.ProtoUDP && p.DstPort == packet.RoCEv2Port:
 		bth := int(p.L4) + packet.UDPLen
 		switch {

@@ -1,0 +1,201 @@
+package dissect
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// ethernet is a header with an EtherType.
+func ethernet(etherType uint16) []byte {
+	return binary.BigEndian.AppendUint16([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, etherType)
+}
+
+// ipv4 is an IPv4 packet of a protocol with its payload; fragment is its field of flags and offset.
+func ipv4(proto uint8, fragment uint16, payload ...byte) []byte {
+	b := make([]byte, packet.IPv4Len, packet.IPv4Len+len(payload))
+	h := packet.IPv4Header{TotalLen: uint16(packet.IPv4Len + len(payload)), TTL: 64, Proto: proto, Src: packet.AddrFrom4([]byte{10, 1, 0, 1}), Dst: packet.AddrFrom4([]byte{10, 2, 0, 1})}
+	h.Put(b)
+	binary.BigEndian.PutUint16(b[6:], fragment)
+	return append(b, payload...)
+}
+
+func udp(port uint16, payload ...byte) []byte {
+	b := binary.BigEndian.AppendUint16(nil, 50000)
+	b = binary.BigEndian.AppendUint16(b, port)
+	b = binary.BigEndian.AppendUint16(b, uint16(packet.UDPLen+len(payload)))
+	return append(append(b, 0, 0), payload...)
+}
+
+// transport is a BTH to QP 0x000222 with PSN 0x000777, what follows it, and a wrong ICRC.
+func transport(opcode packet.Opcode, more ...byte) []byte {
+	b := []byte{byte(opcode), 0, 0xff, 0xff, 0, 0, 2, 0x22, 0, 0, 7, 0x77}
+	return append(append(b, more...), 1, 2, 3, 4)
+}
+
+// roce is a frame of a RoCEv2 packet to a port.
+func roce(port uint16, opcode packet.Opcode, more ...byte) []byte {
+	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoUDP, 0, udp(port, transport(opcode, more...)...)...))
+}
+
+func join(parts ...[]byte) (all []byte) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// mirrored is a frame behind a GRE header with flags and type, and what follows it.
+func mirrored(flags, etherType uint16, header int, frame []byte) []byte {
+	gre := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, flags), etherType)
+	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoGRE, 0, join(gre, make([]byte, header), frame)...))
+}
+
+// overlay is a frame in UDP to a port behind a header.
+func overlay(port uint16, header, frame []byte) []byte {
+	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoUDP, 0, udp(port, join(header, frame)...)...))
+}
+
+// firstFragment is the first half of a packet in a frame with IPv4 without options.
+func firstFragment(frame []byte) []byte {
+	const most = 48
+	b := append([]byte(nil), frame[:packet.EthernetLen+packet.IPv4Len+most]...)
+	binary.BigEndian.PutUint16(b[packet.EthernetLen+2:], packet.IPv4Len+most)
+	binary.BigEndian.PutUint16(b[packet.EthernetLen+6:], 0x2000) // MF
+	return b
+}
+
+func firstFragment6() []byte {
+	const most = 48
+	payload := udp(packet.RoCEv2Port, transport(packet.RCSendOnly, make([]byte, 1024)...)...)[:most]
+	b := make([]byte, packet.IPv6Len)
+	h := packet.IPv6Header{PayloadLen: 8 + most, NextHeader: packet.ProtoFragment, HopLimit: 64, Src: packet.Addr{Hi: 0xfd00 << 48, Lo: 1}, Dst: packet.Addr{Hi: 0xfd00 << 48, Lo: 2}}
+	h.Put(b)
+	return join(ethernet(packet.EtherTypeIPv6), b, []byte{packet.ProtoUDP, 0, 0, 1, 0, 0, 0, 9}, payload)
+}
+
+// TestRead: a packet is found behind what mirrors and overlays put in front, with the network that an overlay names; and what isn't read has its reason.
+func TestRead(t *testing.T) {
+	send := roce(packet.RoCEv2Port, packet.RCSendOnly, make([]byte, 64)...)
+	tags := func(n int) []byte {
+		b := append([]byte(nil), send[:12]...)
+		for i := range n {
+			b = append(b, 0x81, 0x00, 0, byte(100+i))
+		}
+		return append(b, send[12:]...)
+	}
+	erspan3sub := mirrored(greSequence, erspan3, 4+erspan3Len+subHeaderLen, send)
+	erspan3sub[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-1] = 1 // O
+	geneve := func(options int, what uint16) []byte {
+		b := []byte{byte(options), 0, byte(what >> 8), byte(what), 0, 0, 77, 0}
+		return append(b, make([]byte, 4*options)...)
+	}
+	vni := []byte{8, 0, 0, 0, 0, 0, 77, 0}
+	for _, c := range []struct {
+		name   string
+		frame  []byte
+		port   uint16
+		reason Reason
+		tunnel packet.TunnelKind
+		id     uint32
+		whole  bool
+	}{
+		{name: "plain", frame: send, whole: true},
+		{name: "one tag", frame: tags(1), whole: true},
+		{name: "three tags", frame: tags(3), whole: true},
+		{name: "six tags", frame: tags(6), whole: true},
+		{name: "ERSPAN I", frame: mirrored(0, erspan12, 0, send), whole: true},
+		{name: "ERSPAN II", frame: mirrored(greSequence, erspan12, 4+erspan2Len, send), whole: true},
+		{name: "ERSPAN III", frame: mirrored(greSequence, erspan3, 4+erspan3Len, send), whole: true},
+		{name: "ERSPAN III with a sub-header", frame: erspan3sub, whole: true},
+		{name: "Everflow without a header, numbered", frame: mirrored(greSequence, erspan12, 4, send), whole: true},
+		{name: "Everflow 0x8949", frame: mirrored(0, everflow, 0, send), whole: true},
+		{name: "ERSPAN II of a frame with three tags", frame: mirrored(greSequence, erspan12, 4+erspan2Len, tags(3)), whole: true},
+		{name: "ERSPAN II of VXLAN", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "VXLAN", frame: overlay(vxlanPort, vni, send), tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "VXLAN on 8472", frame: overlay(oldVXLANPort, vni, send), tunnel: packet.VXLAN, id: 77},
+		{name: "VXLAN-GPE", frame: overlay(vxlanGPEPort, []byte{0x0c, 0, 0, 3, 0, 0, 77, 0}, send), tunnel: packet.VXLAN, id: 77},
+		{name: "VXLAN-GPE of NSH", frame: overlay(vxlanGPEPort, []byte{0x0c, 0, 0, 4, 0, 0, 77, 0}, send), reason: Tunnel},
+		{name: "Geneve", frame: overlay(genevePort, geneve(0, 0x6558), send), tunnel: packet.VXLAN, id: 77},
+		{name: "Geneve with options", frame: overlay(genevePort, geneve(3, 0x6558), send), tunnel: packet.VXLAN, id: 77},
+		{name: "Geneve of another protocol", frame: overlay(genevePort, geneve(0, 0x1234), send), reason: Tunnel},
+		{name: "another port", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), port: 14791},
+		{name: "another port that isn't configured", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), reason: NotRDMA},
+		{name: "GRE of an unknown type", frame: mirrored(0, 0x1234, 0, send), reason: Tunnel},
+		{name: "RoCE v1", frame: join(ethernet(etherTypeRoCEv1), make([]byte, 60)), reason: RoCEv1},
+		{name: "mirrored RoCE v1", frame: mirrored(0, erspan12, 0, join(ethernet(etherTypeRoCEv1), make([]byte, 60))), reason: RoCEv1},
+		{name: "the manufacturer's opcode", frame: roce(packet.RoCEv2Port, 0xc4, make([]byte, 64)...), reason: Vendor},
+		{name: "a later fragment", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoUDP, 100, make([]byte, 64)...)), reason: Fragment},
+		{name: "the first fragment", frame: firstFragment(send)},
+		{name: "the first fragment over IPv6", frame: firstFragment6()},
+		{name: "a later fragment in ERSPAN", frame: mirrored(0, erspan12, 0, join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoUDP, 100, make([]byte, 64)...))), reason: Fragment},
+		{name: "TCP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoTCP, 0, make([]byte, 20)...)), reason: NotRDMA},
+		{name: "ARP", frame: join(ethernet(0x0806), make([]byte, 46)), reason: NotRDMA},
+		{name: "nothing", frame: nil, reason: NotRDMA},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Reader{Port: c.port}
+			o := r.Read(c.frame, uint32(len(c.frame)))
+			if o.Reason != c.reason {
+				t.Fatalf("reason %v (%s), want %v", o.Reason, Detail(&o), c.reason)
+			}
+			if c.reason != None {
+				return
+			}
+			p := o.Parsed
+			if p.Kind != packet.RoCEv2 || p.DestQP != 0x222 || p.PSN != 0x777 || o.Cut {
+				t.Errorf("got QP %#x, PSN %#x, cut %v", p.DestQP, p.PSN, o.Cut)
+			}
+			if k := p.Tunnel(); k.Kind != c.tunnel || k.ID != c.id {
+				t.Errorf("in tunnel %v %d, want %v %d", k.Kind, k.ID, c.tunnel, c.id)
+			}
+			if o.Whole != c.whole {
+				t.Errorf("whole: %v, want %v", o.Whole, c.whole)
+			}
+		})
+	}
+}
+
+// TestCut: what a capture cuts off is never zero: an ACK whose AETH is behind the end is marked as cut, and without its BTH there is no packet.
+func TestCut(t *testing.T) {
+	ack := roce(packet.RoCEv2Port, packet.RCAcknowledge, 0x60, 0, 0, 1) // a NAK
+	bth := packet.EthernetLen + packet.IPv4Len + packet.UDPLen
+	var r Reader
+	for n := range len(ack) + 1 {
+		o := r.Read(ack[:n], uint32(len(ack)))
+		switch {
+		case n >= bth+packet.BTHLen+4:
+			if o.Reason != None || o.Cut || o.Whole != (n == len(ack)) {
+				t.Errorf("%d octets: %v, cut %v, whole %v", n, o.Reason, o.Cut, o.Whole)
+			}
+		case n >= bth+packet.BTHLen:
+			if o.Reason != None || !o.Cut || o.Whole || len(o.Real) != n {
+				t.Errorf("%d octets: %v, cut %v, whole %v, %d at hand", n, o.Reason, o.Cut, o.Whole, len(o.Real))
+			}
+		case n >= packet.EthernetLen:
+			if o.Reason != HeadersCut {
+				t.Errorf("%d octets: %v, want %v", n, o.Reason, HeadersCut)
+			}
+		case o.Reason == None:
+			t.Errorf("%d octets are a packet", n)
+		}
+	}
+}
+
+// FuzzRead: any frame has a reason or is RoCEv2 with its BTH at hand, and can be named.
+func FuzzRead(f *testing.F) {
+	f.Add(roce(packet.RoCEv2Port, packet.RCSendOnly), uint32(1500), uint16(0))
+	f.Add(overlay(genevePort, []byte{0x3f, 0, 0x65, 0x58, 0, 0, 0, 0}, roce(4791, packet.CNP)), uint32(200), uint16(4791))
+	f.Add(mirrored(0xb000, erspan3, 30, roce(4791, 0xc4)), uint32(200), uint16(1))
+	f.Fuzz(func(t *testing.T, b []byte, length uint32, port uint16) {
+		r := Reader{Port: port}
+		o := r.Read(b, length&0xffff)
+		if Detail(&o) == "" && o.Reason != None {
+			t.Errorf("%v isn't named", o.Reason)
+		}
+		if o.Reason == None && (o.Parsed.Kind != packet.RoCEv2 || int(o.Parsed.BTH)+packet.BTHLen > len(o.Real)) {
+			t.Errorf("a packet without its BTH: %+v", o.Parsed)
+		}
+	})
+}
