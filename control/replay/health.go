@@ -240,7 +240,7 @@ func (h *judge) pass(each func(b []byte)) error {
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
 	limit := h.limit
-	if limit == 0 {
+	if limit <= 0 {
 		limit = DefaultConnections
 	}
 	capacity := min(h.capture.Frames+1, flowsEach*limit)

@@ -10,9 +10,10 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// rewritten writes frames to a capture.
+// rewritten writes frames that were changed to a capture, without their ICRC, which is another one then.
 func rewritten(t *testing.T, all []frame) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rewritten.pcap")
@@ -26,7 +27,8 @@ func rewritten(t *testing.T, all []frame) string {
 		t.Fatal(err)
 	}
 	for _, x := range all {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(x.at), CaptureLength: len(x.octets), Length: x.length}, x.octets); err != nil {
+		cut := x.octets[:min(len(x.octets), x.length-packet.ICRCLen)]
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(x.at), CaptureLength: len(cut), Length: x.length}, cut); err != nil {
 			t.Fatal(err)
 		}
 	}

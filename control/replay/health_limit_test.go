@@ -1,0 +1,53 @@
+package replay_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestHealthConnectionsLimit: connections beyond the limit are said to be left out, and the sums have them all the same.
+func TestHealthConnectionsLimit(t *testing.T) {
+	const hosts = 40
+	job := lossy{op: endpoint.Write, bytes: 16384, messages: 10, timeout: 20 * msec, delay: [2]int64{20 * usec, 60 * usec}, rule: loses(50, 0, true)}
+	_, path := job.run(t, 3)
+	var all []frame
+	one := frames(t, readFile(t, path))
+	for n := range hosts {
+		for _, f := range one {
+			f.octets, f.at = slices.Clone(f.octets), f.at+int64(n)*1000*msec
+			for _, at := range []int{packet.EthernetLen + 14, packet.EthernetLen + 18} { // the third octet of both addresses
+				f.octets[at] = byte(n)
+			}
+			all = append(all, f)
+		}
+	}
+	path = rewritten(t, all)
+	whole := healthOf(t, path)
+	c, err := replay.OpenCooked(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := replay.Health(c, replay.HealthOptions{Connections: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(r *health.Report) bool {
+		return slices.ContainsFunc(r.Notes, func(n health.Note) bool { return n.Name == health.NoteUnlisted })
+	}
+	got, want := &r.Summary, &whole.Summary
+	if want.Connections != hosts || said(whole) || want.LostDownstream == 0 {
+		t.Fatalf("without a limit: %+v", want)
+	}
+	if got.Connections != 8 || !said(r) {
+		t.Errorf("%d connections, notes %+v; want 8, and a note of the others", got.Connections, r.Notes)
+	}
+	if got.Packets != uint64(len(all)) || got.GoodputBytes != want.GoodputBytes || got.LostDownstream != want.LostDownstream || got.Retransmitted != want.Retransmitted || got.Hosts != want.Hosts || got.DurationNS != want.DurationNS {
+		t.Errorf("sums %+v, want those of all: %+v", got, want)
+	}
+}
