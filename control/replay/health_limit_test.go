@@ -28,7 +28,7 @@ func TestHealthConnectionsLimit(t *testing.T) {
 	}
 	path = rewritten(t, all)
 	whole := healthOf(t, path)
-	c, err := replay.OpenCooked(path, nil)
+	c, err := replay.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
