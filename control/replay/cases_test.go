@@ -1,0 +1,180 @@
+package replay_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/health"
+)
+
+// answer is what a capture must be answered with.
+type answer struct {
+	verdicts []string
+	note     string
+	causes   map[string]uint64 // packets sent again; nil: none
+	lost     uint64            // behind here
+	says     string            // in the first verdict
+	warning  string            // about the file
+}
+
+// cases are what operators reported, rebuilt as small captures.
+var cases = map[string]answer{
+	// Directions in different VLANs; all QPs on one UDP port, from PSN 0.
+	"vlan_one_way.pcap":        {verdicts: []string{health.LossDownstream}, causes: byNAK(25), lost: 2},
+	"vlan_routed.pcap":         {verdicts: []string{health.LossDownstream}, causes: byNAK(25), lost: 2},
+	"nccl_psn0_oneport.pcap":   {verdicts: []string{health.LossDownstream}, causes: byNAK(160), lost: 4},
+	"one_qp_psn0_oneport.pcap": {verdicts: []string{health.LossDownstream}, causes: byNAK(80), lost: 2},
+	// A job restarts with the same QPs.
+	"cm_restart_same.pcap":       {},
+	"restart_0_0.pcap":           {},
+	"restart_345678_343350.pcap": {},
+	"restart_345678_3479a0.pcap": {},
+	// Directions recorded by different clocks or queues; copies from both sides of a router; frames that the capture missed; adaptive routing.
+	"ack_early_1000ns.pcap":   {note: health.NoteClocks},
+	"skew_12_15_inc.pcap":     {note: health.NoteClocks},
+	"skew_20_40_inc.pcap":     {note: health.NoteClocks},
+	"twice_v4zero_300us.pcap": {verdicts: []string{health.Duplication}, says: "360 packets (50 %)"},
+	"twice_v6_2us.pcap":       {verdicts: []string{health.Duplication}, says: "360 packets (50 %)"},
+	"twice_v6_300us.pcap":     {verdicts: []string{health.Duplication}, says: "360 packets (50 %)"},
+	"capdrop_10_w512.pcap":    {verdicts: []string{health.Incomplete}},
+	"capdrop_30_w512.pcap":    {verdicts: []string{health.Incomplete}},
+	"capdrop_bursts.pcap":     {verdicts: []string{health.Incomplete}},
+	"ar_ooo_inc.pcap":         {note: health.NoteReordered},
+	"ar_ooo_rand.pcap":        {note: health.NoteReordered},
+	"ar_read.pcap":            {note: health.NoteReordered},
+	// Congestion: CE without CNPs, CNPs without effect.
+	"ce_no_cnp.pcap":      {verdicts: []string{health.CENoCNP}, says: "614 of 1500 packets"},
+	"cnp_other_src.pcap":  {verdicts: []string{health.IgnoresCNP}, says: "1001 CNPs"},
+	"f_ignores_cnps.pcap": {verdicts: []string{health.IgnoresCNP}, says: "100 CNPs"},
+	// Time-outs shorter than the round trip.
+	"read_adaptive40.pcap": {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 480}},
+	"e_spur64.pcap":        {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 12800}, says: "every 10 ms"},
+	"d_spur4.pcap":         {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 800}},
+	"e_read256.pcap":       {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 20560}, says: "first after 2 ms, then at growing intervals of up to 16 ms, at an RTT of 40 ms"},
+	// Peers that refuse, or don't answer.
+	"access_error.pcap":     {verdicts: []string{health.Refused}},
+	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}, lost: 7},
+	"blackhole_nak.pcap":    {verdicts: []string{health.BlackHole}, causes: byNAK(14), lost: 8},
+	"dead_peer.pcap":        {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}},
+	"mtu_mismatch.pcap":     {verdicts: []string{health.Refused}},
+	"rnr_exceeded.pcap":     {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 6}},
+	"f_retry_exceeded.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, lost: 7, says: "retry count 7 exceeded, time-out 14"},
+	// Selective repeat, PSNs that wrap, packets on many ports, and other operations.
+	"atomics.pcap":       {},
+	"failover.pcap":      {},
+	"flush_awrite.pcap":  {},
+	"selrep_before.pcap": {verdicts: []string{health.LossUpstream}, causes: byNAK(3)},
+	"selrep_behind.pcap": {verdicts: []string{health.LossDownstream}, causes: byNAK(3), lost: 3},
+	"spray_ports.pcap":   lossy2(""),
+	"uc_loss.pcap":       {verdicts: []string{health.LossUpstream}},
+	"wrap.pcap":          {verdicts: []string{health.LossDownstream}, causes: byNAK(132), lost: 3},
+	// Files.
+	"clock_step_-3600.pcap":    lossy2("earlier timestamps"),
+	"clock_step_3600.pcap":     lossy2("jumps ahead"),
+	"same_time.pcap":           lossy2("same timestamp"),
+	"ng_any_and_eth.pcapng":    lossy2(""),
+	"ng_eth_and_usbmon.pcapng": lossy2(""),
+	"cat_two.pcap":             {verdicts: []string{health.LossDownstream, health.LossDownstream}, causes: byNAK(176), lost: 4, warning: "1 more files"},
+	"zeros_inside.pcap":        {verdicts: []string{health.LossDownstream}, causes: byNAK(44), lost: 1, warning: "damaged"},
+	"dlt_erf.pcap":             lossy2(""),
+	"ipv4_228.pcap":            lossy2(""),
+	"null0.pcap":               lossy2(""),
+	"raw12.pcap":               lossy2(""),
+	"cut_tail.pcap":            lossy2("cut short"),
+	"fcs.pcap":                 lossy2(""),
+	"nano_be.pcap":             lossy2(""),
+	"ng_be.pcapng":             lossy2(""),
+	"ng_us_ns.pcapng":          lossy2("earlier timestamps"),
+	"raw.pcap":                 lossy2(""),
+	"sll.pcap":                 lossy2(""),
+	"sll2.pcap":                lossy2(""),
+	"sll2_vlan.pcap":           lossy2(""),
+	"sll2_twice.pcap":          {verdicts: []string{health.Duplication, health.LossDownstream}, causes: byNAK(88), lost: 2},
+}
+
+func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }
+
+// lossy2 is the answer to the capture that most files hold: two packets are lost behind, and 88 are sent again.
+func lossy2(warning string) answer {
+	return answer{verdicts: []string{health.LossDownstream}, causes: byNAK(88), lost: 2, warning: warning}
+}
+
+// TestCases: captures of what operators reported are answered rightly, and nothing else is said.
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.zst")
+	if err != nil || len(files) != len(cases) {
+		t.Fatalf("%d files, want %d; %v", len(files), len(cases), err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".zst")
+		t.Run(name, func(t *testing.T) {
+			want, ok := cases[name]
+			if !ok {
+				t.Fatal("no answer is known")
+			}
+			c, err := replay.Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			r, err := replay.Health(c, replay.HealthOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.check(t, r, strings.Join(c.Warnings, "\n"))
+		})
+	}
+}
+
+func (want *answer) check(t *testing.T, r *health.Report, warnings string) {
+	t.Helper()
+	var names []string
+	for _, v := range r.Verdicts {
+		names = append(names, v.Name)
+	}
+	if !slices.Equal(names, want.verdicts) {
+		t.Errorf("verdicts %+v, want %v", r.Verdicts, want.verdicts)
+	}
+	if want.says != "" && (len(r.Verdicts) == 0 || !strings.Contains(r.Verdicts[0].Evidence, want.says)) {
+		t.Errorf("%+v, want %q", r.Verdicts, want.says)
+	}
+	hasNote := slices.ContainsFunc(r.Notes, func(n health.Note) bool { return n.Name == want.note })
+	if (want.note != "") != hasNote || want.note == "" && len(r.Notes) > 0 {
+		t.Errorf("notes %+v, want %q", r.Notes, want.note)
+	}
+	sum := uint64(0)
+	for cause, a := range r.Summary.Causes {
+		if sum += a.Packets; a.Packets != want.causes[cause] {
+			t.Errorf("%d packets by %s, want %d", a.Packets, cause, want.causes[cause])
+		}
+	}
+	if len(want.causes) == 0 && sum > 0 || len(want.causes) > 0 && sum == 0 {
+		t.Errorf("sent again: %v, want %v", r.Summary.Causes, want.causes)
+	}
+	if r.Summary.LostDownstream != want.lost {
+		t.Errorf("%d lost behind, want %d", r.Summary.LostDownstream, want.lost)
+	}
+	if healthy := len(want.verdicts) == 0; healthy != (r.Conclusion == "Nothing is wrong.") {
+		t.Errorf("the conclusion is %q", r.Conclusion)
+	}
+	if !strings.Contains(warnings, want.warning) || want.warning == "" && warnings != "" {
+		t.Errorf("warnings %q, want %q", warnings, want.warning)
+	}
+}
+
+// TestCompressedOtherwise: the error for a file that can't be read names the program that can.
+func TestCompressedOtherwise(t *testing.T) {
+	for name, magic := range map[string]string{"xz -dc": "\xfd7zXZ\x00\x00\x04", "lz4 -dc": "\x04\x22\x4d\x18\x64\x40\xa7\x00"} {
+		path := filepath.Join(t.TempDir(), "in")
+		if err := os.WriteFile(path, []byte(magic+strings.Repeat("x", 100)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := replay.Open(path, nil); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error is %v, want %q", err, name)
+		}
+	}
+}
