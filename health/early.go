@@ -20,9 +20,6 @@ func (e *early) note(acked uint32, now int64) {
 // the answer acknowledges before it was not captured.
 func (h *Half) overtaken(p *Packet) {
 	e := &h.early
-	if e.at == 0 {
-		return
-	}
 	if ahead(p.PSN, e.acked) >= 0 {
 		h.NotCaptured += h.holes.acknowledged(e.acked)
 		e.at = 0

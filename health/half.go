@@ -71,7 +71,9 @@ func (h *Half) request(p *Packet) {
 		if uint32(d) > h.loose {
 			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time)
 		}
-		h.overtaken(p)
+		if h.early.at != 0 {
+			h.overtaken(p)
+		}
 		h.fresh(p)
 	case d < 0 && d >= -maxGap:
 		if ahead(p.PSN, h.base) < 0 {
