@@ -114,6 +114,11 @@ func (f format) begins(b *bufio.Reader) bool {
 	if len(magic) < 8 {
 		return false
 	}
+	switch magic[0] { // the first byte of any magic number
+	case 0x0a, 0xa1, 0xd4, 0x4d, 0x34:
+	default:
+		return false
+	}
 	if binary.BigEndian.Uint32(magic) == sectionHeader {
 		return !f.ng
 	}

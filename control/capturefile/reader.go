@@ -270,6 +270,9 @@ func (c *counter) Read(b []byte) (int, error) {
 
 // Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.
 func Ends(err error) bool {
+	if err == nil {
+		return false
+	}
 	var cut *Truncated
 	var damaged *Damaged
 	return errors.As(err, &cut) || errors.As(err, &damaged)
