@@ -257,16 +257,13 @@ func reportDrawn(t *testing.T, all []*judged) {
 	var sum causes
 	healthy, alarms := uint64(0), uint64(0)
 	misjudged := map[string]map[string][]uint64{} // by verdict, and scene and view: seeds
-	note := func(j *judged, what string, claims []rdmanet.Claim) {
-		for _, c := range claims {
-			what := c.Verdict + " " + what
-			if misjudged[what] == nil {
-				misjudged[what] = map[string][]uint64{}
-			}
-			where := j.scene + ", " + j.view
-			if !slices.Contains(misjudged[what][where], j.seed) {
-				misjudged[what][where] = append(misjudged[what][where], j.seed)
-			}
+	note := func(j *judged, what string) {
+		if misjudged[what] == nil {
+			misjudged[what] = map[string][]uint64{}
+		}
+		where := j.scene + ", " + j.view
+		if !slices.Contains(misjudged[what][where], j.seed) {
+			misjudged[what][where] = append(misjudged[what][where], j.seed)
 		}
 	}
 	for _, j := range all {
@@ -282,6 +279,12 @@ func reportDrawn(t *testing.T, all []*judged) {
 			}
 			kinds[name].add(o)
 			sum.add(o)
+			if o.wrong > 0 {
+				note(j, "cause "+name+" wrong")
+			}
+			if o.missed > 0 {
+				note(j, "cause "+name+" missed")
+			}
 		}
 		if j.healthy {
 			healthy++
@@ -289,8 +292,12 @@ func reportDrawn(t *testing.T, all []*judged) {
 				alarms++
 			}
 		}
-		note(j, "wrong", j.wrong)
-		note(j, "missed", j.missed)
+		for _, c := range j.wrong {
+			note(j, c.Verdict+" wrong")
+		}
+		for _, c := range j.missed {
+			note(j, c.Verdict+" missed")
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d captures; of %d in which nothing is wrong %d have a verdict\n", len(all), healthy, alarms)

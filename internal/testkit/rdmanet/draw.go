@@ -525,6 +525,11 @@ func (d *drawer) pause(s *Scene, path *Path, number, requester int) {
 				d.capture.Records = append(d.capture.Records, Record{At: d.net.now, Pause: &Pause{device, 3, q}})
 			})
 		}
+		if !storm {
+			d.net.at(at+long, func() {
+				d.capture.Records = append(d.capture.Records, Record{At: d.net.now, Pause: &Pause{device, 3, 0}})
+			})
+		}
 		at += long + d.between(100*usec, 2*msec)
 		if storm {
 			break

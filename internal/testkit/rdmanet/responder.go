@@ -70,7 +70,7 @@ func (h *Half) gap(p *Packet) {
 // accept executes the request that is expected, and those that came before it.
 func (h *Half) accept(p *Packet) {
 	for q := p; q != nil; q = h.have[h.exp] {
-		if !h.execute(q) {
+		if !h.execute(q, p) {
 			return
 		}
 		delete(h.have, q.Seq)
@@ -78,15 +78,16 @@ func (h *Half) accept(p *Packet) {
 	h.gap(p)
 }
 
-func (h *Half) execute(p *Packet) bool {
+// execute executes a request. by is the one that has made it the next: it is what the answer answers.
+func (h *Half) execute(p, by *Packet) bool {
 	if h.RefuseAt == p.Seq+1 {
 		h.broken = true
-		h.reply(p, h.exp, 3<<5|h.RefuseHow, h.exp)
+		h.reply(by, h.exp, 3<<5|h.RefuseHow, h.exp)
 		return false
 	}
 	if !h.buffer(p) {
 		h.asked, h.notYet = true, true
-		h.reply(p, h.exp, 1<<5|h.Conn.NIC.RNRTimer, h.exp)
+		h.reply(by, h.exp, 1<<5|h.Conn.NIC.RNRTimer, h.exp)
 		return false
 	}
 	h.asked, h.notYet = false, false
@@ -97,9 +98,9 @@ func (h *Half) execute(p *Packet) bool {
 	switch {
 	case p.Opcode == packet.RCReadRequest, p.Opcode == packet.RCFetchAdd:
 		h.pending = nil
-		h.serve(p)
+		h.serve(p, by)
 	case p.AckReq || h.Conn.NIC.AckEach:
-		h.acknowledge(p)
+		h.acknowledge(by)
 	}
 	return true
 }
@@ -130,7 +131,7 @@ func (h *Half) buffer(p *Packet) bool {
 func (h *Half) duplicate(p *Packet) {
 	switch {
 	case p.Opcode == packet.RCReadRequest, p.Opcode == packet.RCFetchAdd:
-		h.serve(p)
+		h.serve(p, p)
 	case p.AckReq || h.Conn.NIC.AckEach:
 		h.acknowledge(p)
 	}
@@ -166,8 +167,8 @@ func (h *Half) reply(p *Packet, seq int64, syndrome uint8, acked int64) {
 }
 
 // serve sends the responses to a READ or ATOMIC request.
-func (h *Half) serve(p *Packet) {
-	o := Packet{Half: h, From: h.End ^ 1, Kind: Response, Syndrome: 0x1f, MSN: h.msn, Trigger: p, Again: nil}
+func (h *Half) serve(p, by *Packet) {
+	o := Packet{Half: h, From: h.End ^ 1, Kind: Response, Syndrome: 0x1f, MSN: h.msn, Trigger: by}
 	for i := range p.PSNs {
 		q := o
 		q.Seq, q.Acked = p.Seq+i, p.Seq+i+1

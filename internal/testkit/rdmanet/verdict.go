@@ -134,6 +134,7 @@ func (j *judge) shows(p *Packet) bool { return p != nil && slices.Contains(j.sho
 // losses before the capture and behind it.
 func (j *judge) losses() {
 	full := j.full()
+	broken := j.broken()
 	for _, p := range j.half.sent {
 		before := p.Fate == LostBefore || p.Fate == CorruptedBefore
 		behind := p.Fate == LostBehind || p.Fate == CorruptedBehind
@@ -155,15 +156,21 @@ func (j *judge) losses() {
 	for _, e := range j.begun {
 		switch reason := e.Reason(); {
 		case reason == DataBehind && j.shows(e.About()):
-			j.hold(full, "loss-downstream")
+			j.hold(full && !broken, "loss-downstream")
 		case reason == AckBefore:
-			j.hold(full, "loss-downstream")
+			j.hold(full && !broken, "loss-downstream")
 		case reason == AckBehind:
 			j.hold(full && j.shows(e.About()), "ack-loss")
 		case reason == Reordered && j.late() == 0:
 			j.hold(false, "loss-downstream") // a packet overtaken behind the capture looks lost
 		}
 	}
+}
+
+// broken reports whether the path or the peer lets nothing, or nothing large, through for good: that is a verdict of its own.
+func (j *judge) broken() bool {
+	c := j.half.Conn
+	return c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole || c.Scene.Kind == BigHole
 }
 
 // leftGap reports whether the capture shows that a packet was missing: those before and behind it pass, then the packet when it's sent again.
@@ -252,7 +259,7 @@ func (j *judge) refusals() {
 // silence: the peer does not answer.
 func (j *judge) silence() {
 	c := j.half.Conn
-	if c.Host[j.half.End^1].Down == 0 && c.Scene.Kind != Hole && c.Scene.Kind != BigHole {
+	if !j.broken() {
 		return
 	}
 	tries, times := map[int64]int{}, map[int64]int{}
@@ -285,13 +292,17 @@ func (j *judge) bigPackets() {
 	if s.Kind != BigHole {
 		return
 	}
-	times, most, answered := map[int64]int{}, 0, false
+	times, most, answered, small := map[int64]int{}, 0, false, never
 	for _, p := range j.shown {
-		if p.Fate == LostBehind && p.Payload > s.Over {
+		switch {
+		case p.Fate == LostBehind && p.Payload > s.Over:
 			times[p.Seq]++
 			most = max(most, times[p.Seq])
+		case p.Kind == Request:
+			small = min(small, p.Seq)
+		default:
+			answered = answered || p.Acked > small
 		}
-		answered = answered || p.Kind == Response && p.Syndrome>>5 == 0
 	}
 	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
 }
@@ -323,6 +334,9 @@ func (j *judge) gaps() {
 	}
 	n := 0
 	for _, p := range j.capture.Missed {
+		if p.Half == j.half {
+			j.hold(false, "capture-incomplete")
+		}
 		if p.Half == j.half && p.data() && p.Seq >= j.shown[0].Seq && p.Acked < acked && p.Seq+p.PSNs < acked && !seen[p.Seq<<1|int64(p.Kind)] {
 			n++
 		}
@@ -402,14 +416,10 @@ func (c *Capture) pauses(e *Expected) {
 		}
 		long := int64(float64(r.Pause.Quanta) * 512 / 100)
 		if r.At > p.until {
-			p.since = r.At
-			p.until = r.At
+			p.since, p.until = r.At, r.At
 		}
-		p.total += max(r.At+long-max(p.until, r.At), 0)
+		p.total += r.At + long - p.until // a shorter pause ends the present one early
 		p.until = r.At + long
-		if long == 0 {
-			p.until = 0
-		}
 		p.longest = max(p.longest, p.until-p.since)
 	}
 	if len(c.Records) == 0 {
