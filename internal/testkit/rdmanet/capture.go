@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // View is what a capture shows of the packets that pass it.
@@ -134,8 +136,11 @@ func (c *Capture) Causes(h *Half) map[string]uint64 {
 	return all
 }
 
-// again are the retransmissions that the capture shows.
+// again are the retransmissions that the capture shows. Without the BTH it shows none.
 func (c *Capture) again(h *Half) (all []*Packet) {
+	if c.View.Snap < c.View.Wrap.overhead()+14+ipLen(h.Conn.NIC)+packet.UDPLen+packet.BTHLen {
+		return nil
+	}
 	var high [2]int64
 	var any [2]bool
 	for _, p := range c.of(h) {

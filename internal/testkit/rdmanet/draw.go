@@ -29,13 +29,14 @@ const (
 	Pausing               // PFC
 	Waiting               // a small window on a long path
 	Copying               // the network makes copies
+	Sluggish              // one receiver of several answers late
 	Kinds       = iota
 )
 
 func (k SceneKind) String() string {
 	return [...]string{
 		"healthy", "adaptive routing", "cooperative", "lossy", "hole", "MTU hole", "dying host", "hasty time-out", "receiver not ready", "reordering",
-		"stubborn sender", "mute receiver", "refused", "corrupting", "pausing", "waiting", "copying",
+		"stubborn sender", "mute receiver", "refused", "corrupting", "pausing", "waiting", "copying", "sluggish receiver",
 	}[k%SceneKind(Kinds)]
 }
 
@@ -48,8 +49,8 @@ type Scene struct {
 
 // weights of the scenes of the first pair of hosts.
 var weights = [Kinds]int{
-	Healthy: 24, Adaptive: 4, Cooperative: 5, Lossy: 22, Hole: 3, BigHole: 3, Dying: 5, Hasty: 7, Unready: 6, Reordering: 6, Stubborn: 4, Mute: 4, Refusing: 3,
-	Corrupting: 4, Pausing: 4, Waiting: 1, Copying: 2,
+	Healthy: 24, Adaptive: 4, Cooperative: 5, Lossy: 22, Hole: 3, BigHole: 3, Dying: 5, Hasty: 8, Unready: 6, Reordering: 6, Stubborn: 6, Mute: 6, Refusing: 3,
+	Corrupting: 7, Pausing: 4, Waiting: 1, Copying: 2, Sluggish: 2,
 }
 
 // drawer draws a capture.
@@ -59,8 +60,10 @@ type drawer struct {
 	net     *Network
 	budget  int // packets
 	view    *View
-	psn     func() uint32
 	qp      uint32
+
+	// Of a sluggish receiver: the prefix of all of them, and the delays to it.
+	common *Path
 }
 
 func (d *drawer) one(of ...int) int        { return of[d.IntN(len(of))] }
@@ -101,8 +104,15 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 		first = kind
 	}
 	pairs := d.one(1, 1, 2, 3)
-	if first == Waiting {
+	switch first {
+	case Waiting:
 		pairs = 1
+	case Sluggish:
+		pairs = 5
+		d.common = d.path(first)
+	}
+	if first == Stubborn || first == Mute || first == Cooperative || first == Sluggish {
+		d.budget = max(d.budget, 1500)
 	}
 	d.look(first)
 	for n := range pairs {
@@ -110,10 +120,10 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 		switch {
 		case n == 0:
 			k = first
-		case d.chance(0.1):
+		case d.common == nil && d.chance(0.1):
 			k = d.kind()
 		}
-		if k == Waiting && n > 0 || k == Pausing && n > 0 || k == Corrupting && n > 0 {
+		if n > 0 && (k == Waiting || k == Pausing || k == Corrupting || k == Sluggish) {
 			k = Lossy
 		}
 		d.pair(n, k, max(d.budget/pairs, 100))
@@ -179,7 +189,7 @@ func (d *drawer) nic(trip int64, s *Scene) *NIC {
 		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16), Window: int64(d.one(16, 32, 64, 128)),
 		Identified: d.chance(0.5), Retries: 7, RNRRetries: 7, NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
 		Rate: []float64{10e9, 25e9, 100e9, 200e9}[d.IntN(4)], RNRTimer: uint8(d.between(1, 14)), ECT: true, MTU: d.one(1024, 2048, 4096),
-		IPv6: d.chance(0.25), DSCP: uint8(d.one(0, 24, 26)), NetworkBytes: 82,
+		IPv6: d.chance(0.25) && d.common == nil, DSCP: uint8(d.one(0, 24, 26)), NetworkBytes: 82,
 	}
 	switch d.IntN(6) {
 	case 0, 1:
@@ -199,6 +209,8 @@ func (d *drawer) nic(trip int64, s *Scene) *NIC {
 	switch s.Kind {
 	case Adaptive:
 		n.Name, n.Selective, n.Tolerance = "selective", true, -1
+	case Sluggish:
+		n.Turn = d.between(msec, 4*msec)
 	case Reordering, Unready, Refusing, Hasty, Pausing:
 		if n.Selective {
 			n.Name, n.Selective = "mlx5", false
@@ -274,18 +286,25 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 	s := &Scene{Kind: k}
 	d.capture.Scenes = append(d.capture.Scenes, s)
 	path := d.path(k)
+	if d.common != nil {
+		for end := range 2 {
+			for part, from := range d.common.Segments[end] {
+				path.Segments[end][part] = &Segment{Delay: from.Delay, Jitter: from.Jitter}
+			}
+		}
+	}
 	nic := d.nic(path.trip(), s)
 	var hosts [2]*Host
 	for side := range hosts {
 		hosts[side] = &Host{
-			Addr: address(nic.IPv6, side, number), MAC: [6]byte{2, 0, 0, byte(side + 1), 1, byte(number + 1)}, Rate: nic.Rate, ids: uint16(d.Uint32()),
+			Addr: address(nic.IPv6, d.common != nil, side, number), MAC: [6]byte{2, 0, 0, byte(side + 1), 1, byte(number + 1)}, Rate: nic.Rate, ids: uint16(d.Uint32()),
 		}
-	}
-	if d.view.Hidden != [2]bool{} || d.chance(0.5) { // either side may ask
-		s.Detail = nic.Name
 	}
 	conns := d.one(1, 1, 1, 2)
 	requester := d.IntN(2)
+	if d.common != nil {
+		requester = 0
+	}
 	for range conns {
 		c := &Conn{NIC: nic, Host: hosts, QP: [2]uint32{nic.QP(), nic.QP()}, Path: path, Scene: s}
 		for end := range c.Half {
@@ -295,7 +314,7 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 		}
 		d.net.Conns = append(d.net.Conns, c)
 		d.traffic(c, requester, budget/conns)
-		if d.chance(0.15) && k != Waiting {
+		if d.chance(0.15) && k != Waiting && d.common == nil {
 			d.traffic(c, requester^1, budget/conns/2)
 		}
 	}
@@ -310,8 +329,11 @@ func (d *drawer) path(k SceneKind) *Path {
 	if k == Hasty {
 		far = true
 	}
-	if k == Stubborn || k == Cooperative || k == Mute {
+	switch k {
+	case Stubborn, Cooperative, Mute:
 		far = d.chance(0.1)
+	case Sluggish:
+		far = false
 	}
 	for part := range 2 {
 		t := delay()
@@ -358,6 +380,8 @@ func (d *drawer) traffic(c *Conn, end, budget int) {
 		most = min(most, 16384)
 	case Stubborn, Cooperative, Mute:
 		ops, most, every = [][]Op{{Write}, {Send}}[d.IntN(2)], 65536, 0
+	case Sluggish:
+		ops = [][]Op{{Write}, {Send}}[d.IntN(2)]
 	case BigHole:
 		ops, most, even = [][]Op{{Write}, {Send}}[d.IntN(2)], 65536, false
 	case Waiting:

@@ -72,6 +72,30 @@ func (e *Episode) About() *Packet {
 }
 
 func (e *Episode) find() (Reason, *Packet) {
+	reason, about := e.search()
+	if reason != Reordered || e.Half.Conn.Path.overtakes() {
+		return reason, about
+	}
+	// It came while an earlier one was missing, and was dropped because of that.
+	for i, o := range e.Half.Episodes {
+		if o == e && i > 0 {
+			return e.Half.Episodes[i-1].Reason(), e.Half.Episodes[i-1].About()
+		}
+	}
+	return Unexplained, nil
+}
+
+// overtakes reports whether packets overtake others on a path.
+func (p *Path) overtakes() bool {
+	for _, side := range p.Segments {
+		if side[0].Late != nil || side[1].Late != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Episode) search() (Reason, *Packet) {
 	h := e.Half
 	switch e.Trigger {
 	case NotReadyNAK:

@@ -36,6 +36,7 @@ const (
 	fewTries    = 6    // transmissions of a packet without an answer
 	fewMarked   = 10   // packets
 	fewCNPs     = 60   // packets
+	fewAnswers  = 20   // of each receiver
 	fewRequests = 64   // packets of one direction
 	ownRoundsIn = 12   // round trips from one spurious time-out to the next
 	pausedLong  = 10   // ms
@@ -97,6 +98,7 @@ func (j *judge) all() {
 	j.congestion()
 	j.corruption()
 	j.oneSided()
+	j.sluggishness()
 	if len(j.again) > 0 || slices.ContainsFunc(j.shown, func(p *Packet) bool { _, nak := p.nak(); return nak || p.rnr() }) {
 		j.hold(false, "retransmission-unexplained")
 	}
@@ -399,6 +401,24 @@ func (j *judge) oneSided() {
 	j.hold(alone && len(j.shown) >= fewRequests && j.took() > 12*msec && v.Sample <= 1 && j.capture.readable(j.half.Conn.NIC), "asymmetric-path")
 }
 
+// sluggishness: a receiver takes longer to answer than the others.
+func (j *judge) sluggishness() {
+	if j.half.Conn.Scene.Kind != Sluggish {
+		return
+	}
+	enough := j.full() && j.capture.View.Skew == 0
+	for _, c := range j.capture.Network.Conns { // those that it is compared with, too
+		answers := 0
+		for _, p := range j.capture.of(c.Half[j.half.End]) {
+			if p.Kind == Response {
+				answers++
+			}
+		}
+		enough = enough && answers >= fewAnswers && c.NIC.IPv6 == j.half.Conn.NIC.IPv6
+	}
+	j.expected.say(enough, "slow-receiver", j.addr(j.half.End^1))
+}
+
 // pauses: PFC frames, at 100 Gbit/s.
 func (c *Capture) pauses(e *Expected) {
 	type pausing struct{ frames, total, longest, since, until int64 }
@@ -439,10 +459,14 @@ func (c *Capture) pauses(e *Expected) {
 // String describes a claim.
 func (c Claim) String() string { return fmt.Sprintf("%s (%s)", c.Verdict, c.Subject) }
 
-// addresses of hosts, for draws.
-func address(v6 bool, side, n int) netip.Addr {
-	if v6 {
-		return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(side + 1), 15: byte(n + 1)})
+// address is that of a host. Each pair of hosts has prefixes of its own, unless they are common.
+func address(v6, common bool, side, n int) netip.Addr {
+	prefix := n
+	if common {
+		prefix = 0
 	}
-	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(n), byte(n + 1)})
+	if v6 {
+		return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(side + 1), 7: byte(prefix), 15: byte(n + 1)})
+	}
+	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(prefix), byte(n + 1)})
 }
