@@ -90,7 +90,8 @@ func (h *judge) judgeShare() error {
 	return nil
 }
 
-// learned learns which flows of the present share are a pair. The first time it counts directions, and begins again if they need more than one share.
+// learned learns which flows of the present share are a pair. The first time it counts directions, and
+// begins again in shares if their flows are too many.
 func (h *judge) learned() error {
 	for {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
@@ -102,14 +103,10 @@ func (h *judge) learned() error {
 		if err := h.pass(h.learn); err != nil {
 			return err
 		}
-		if h.directions == nil {
+		if h.directions == nil || h.begun <= h.flows.Capacity() {
 			return nil
 		}
-		h.shares = h.directions.shares(h.limit)
-		if h.directions = nil; h.shares == 1 {
-			return nil
-		}
-		h.icrcs = nil
+		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
 	}
 }
 
@@ -166,6 +163,7 @@ type judge struct {
 	pauses     pauses
 	now        int64
 	directions *census // while they are counted
+	begun      int     // flows, meanwhile
 
 	reader  dissect.Reader
 	frame   dissect.Packet
@@ -188,7 +186,10 @@ func keyOf(k *flowtable.Key) connectionKey {
 }
 
 // Begin and End observe the flow table: a flow that ends has an answer, too.
-func (h *judge) Begin(x flowtable.Index) { h.learner.Begin(x) }
+func (h *judge) Begin(x flowtable.Index) {
+	h.begun++
+	h.learner.Begin(x)
+}
 
 // End see Begin.
 func (h *judge) End(x flowtable.Index, _ flowtable.Ending) {
@@ -291,9 +292,6 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 
 var egress = []int{1, 0} // the two directions of a connection count as of two ports
 
-// pairs is how many times as many flows pairing gets memory for: it reckons with several connections between two hosts, and a capture may have one.
-const pairs = 5
-
 // tables makes empty tables of flows and of what is learned of them.
 func (h *judge) tables() (err error) {
 	capacity := min(h.capture.Frames+1, flowsEach*h.limit)
@@ -303,7 +301,7 @@ func (h *judge) tables() (err error) {
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
 	}
-	p, err := pairing.New(make([]byte, pairing.Size(pairs*capacity)), pairing.Config{Flows: pairs * capacity, Egress: egress, Seed: seed})
+	p, err := pairing.New(make([]byte, pairing.Size(capacity)), pairing.Config{Flows: capacity, Egress: egress, Seed: seed})
 	if err != nil {
 		return err
 	}
@@ -329,7 +327,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 func (h *judge) learn(b []byte) {
 	h.icrcs.note(&h.frame)
 	if h.directions != nil {
-		h.directions.note(h.parsed)
+		if h.directions.note(h.parsed); h.begun > h.flows.Capacity() {
+			return // it is learned again, in shares
+		}
 	}
 	if k := h.lookup(); k != nil {
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
