@@ -35,6 +35,9 @@ const (
 	reachedFalseAlarms              = 100.0
 )
 
+// drawnPlaces is how many kinds of scenes are listed of what is misjudged.
+const drawnPlaces = 6
+
 // firstDrawn is the seed of the first capture.
 const firstDrawn = 39_000_000
 
@@ -54,15 +57,15 @@ func (c *causes) add(o *causes) {
 
 // judged is the comparison of a diagnosis with the truth.
 type judged struct {
-	seed     uint64
-	scene    string // the first pair's
-	view     string
-	verdicts map[string]*tally
-	wrong    []rdmanet.Claim    // claimed, and not so
-	missed   []rdmanet.Claim    // it is so, the capture shows it, and it isn't claimed
-	causes   map[string]*causes // by the true cause; a wrong one by the cause that is claimed
-	healthy  bool               // no verdict holds
-	details  []string
+	seed      uint64
+	verdicts  map[string]*tally
+	misjudged map[string][]string // where, by what
+	wrong     []rdmanet.Claim     // claimed, and not so
+	missed    []rdmanet.Claim     // it is so, the capture shows it, and it isn't claimed
+	causes    map[string]*causes  // by the true cause; a wrong one by the cause that is claimed
+	pairs     pairs
+	healthy   bool // no verdict holds
+	details   []string
 }
 
 // TestHealthOfDrawn: the verdicts and causes for captures of drawn networks, of which all is known.
@@ -103,8 +106,9 @@ func judgeDrawn(t *testing.T, seed uint64) *judged {
 		t.Errorf("seed %d: %v", seed, err)
 		return &judged{seed: seed}
 	}
-	j := &judged{seed: seed, scene: c.Scenes[0].Kind.String(), view: c.View.Name, verdicts: map[string]*tally{}, causes: map[string]*causes{}}
-	j.compareVerdicts(c.Expected(), r)
+	j := &judged{seed: seed, verdicts: map[string]*tally{}, misjudged: map[string][]string{}, causes: map[string]*causes{}}
+	j.compareVerdicts(c, r)
+	j.comparePairs(c, r)
 	for _, conn := range c.Network.Conns {
 		for _, h := range conn.Half {
 			j.compareCauses(c, h, r)
@@ -147,7 +151,72 @@ func subjectOf(v *health.Verdict) string {
 	return rdmanet.Subject(strings.Split(hosts, " -> ")...)
 }
 
-func (j *judged) compareVerdicts(want rdmanet.Expected, r *health.Report) {
+// where describes a connection and the capture, to group what is misjudged.
+func where(c *rdmanet.Capture, conn *rdmanet.Conn) string {
+	path, repeats := "round trip below 100 us", "go-back-N"
+	if conn.Path.Trip() >= 100*usec {
+		path = "longer"
+	}
+	if conn.NIC.Selective {
+		repeats = "selective"
+	}
+	return fmt.Sprintf("%v, captured: %s, %s, %s", conn.Scene.Kind, c.View.Name, path, repeats)
+}
+
+func (j *judged) note(c *rdmanet.Capture, conn *rdmanet.Conn, what string) {
+	j.misjudged[what] = append(j.misjudged[what], where(c, conn))
+}
+
+// about is the first connection between the hosts of a claim.
+func about(c *rdmanet.Capture, claim rdmanet.Claim) *rdmanet.Conn {
+	for _, conn := range c.Network.Conns {
+		for _, h := range conn.Host {
+			if slices.Contains(strings.Fields(claim.Subject), h.Addr.String()) {
+				return conn
+			}
+		}
+	}
+	return c.Network.Conns[0]
+}
+
+// pairs counts connections of which the capture shows both directions.
+type pairs struct{ all, right, wrong int }
+
+func (j *judged) comparePairs(c *rdmanet.Capture, r *health.Report) {
+	peers := map[string]uint32{}
+	for _, conn := range c.Network.Conns {
+		peers[fmt.Sprint(conn.Host[0].Addr, conn.QP[0], conn.Host[1].Addr)] = conn.QP[1]
+		peers[fmt.Sprint(conn.Host[1].Addr, conn.QP[1], conn.Host[0].Addr)] = conn.QP[0]
+	}
+	for _, o := range r.Connections {
+		a, b := o.Ends[0], o.Ends[1]
+		switch want := peers[fmt.Sprint(a.IP, a.QP, b.IP)]; {
+		case !o.Paired:
+		case b.QP == want:
+			j.pairs.right++
+		default:
+			j.pairs.wrong++
+			for _, conn := range c.Network.Conns {
+				if conn.QP[0] == a.QP || conn.QP[1] == a.QP {
+					j.note(c, conn, "pair wrong")
+				}
+			}
+		}
+	}
+	for _, conn := range c.Network.Conns {
+		if c.Shows(conn) {
+			j.pairs.all++
+			if !slices.ContainsFunc(r.Connections, func(o health.Record) bool {
+				return o.Paired && (o.Ends[0].QP == conn.QP[0] && o.Ends[0].IP == conn.Host[0].Addr || o.Ends[1].QP == conn.QP[0] && o.Ends[1].IP == conn.Host[0].Addr)
+			}) {
+				j.note(c, conn, "pair missed")
+			}
+		}
+	}
+}
+
+func (j *judged) compareVerdicts(c *rdmanet.Capture, r *health.Report) {
+	want := c.Expected()
 	got := map[rdmanet.Claim]bool{}
 	for i := range r.Verdicts {
 		got[rdmanet.Claim{Verdict: r.Verdicts[i].Name, Subject: subjectOf(&r.Verdicts[i])}] = true
@@ -158,6 +227,7 @@ func (j *judged) compareVerdicts(want rdmanet.Expected, r *health.Report) {
 			j.of(claim.Verdict).right++
 		} else {
 			j.wrong = append(j.wrong, claim)
+			j.note(c, about(c, claim), claim.Verdict+" wrong")
 		}
 	}
 	for claim := range want.Must {
@@ -166,6 +236,7 @@ func (j *judged) compareVerdicts(want rdmanet.Expected, r *health.Report) {
 			j.of(claim.Verdict).found++
 		} else {
 			j.missed = append(j.missed, claim)
+			j.note(c, about(c, claim), claim.Verdict+" missed")
 		}
 	}
 	j.healthy = len(want.True) == 0
@@ -213,6 +284,12 @@ func (j *judged) compareCauses(c *rdmanet.Capture, h *rdmanet.Half, r *health.Re
 		left := w - min(w, g)
 		o.unknown += min(left, unknown)
 		o.missed += left - min(left, unknown)
+		if g > w {
+			j.note(c, h.Conn, "cause "+name+" wrong")
+		}
+		if left > unknown {
+			j.note(c, h.Conn, "cause "+name+" missed")
+		}
 		unknown -= min(left, unknown)
 	}
 	if len(want)+len(got) > 0 {
@@ -256,16 +333,8 @@ func reportDrawn(t *testing.T, all []*judged) {
 	verdicts, kinds := map[string]*tally{}, map[string]*causes{}
 	var sum causes
 	healthy, alarms := uint64(0), uint64(0)
-	misjudged := map[string]map[string][]uint64{} // by verdict, and scene and view: seeds
-	note := func(j *judged, what string) {
-		if misjudged[what] == nil {
-			misjudged[what] = map[string][]uint64{}
-		}
-		where := j.scene + ", " + j.view
-		if !slices.Contains(misjudged[what][where], j.seed) {
-			misjudged[what][where] = append(misjudged[what][where], j.seed)
-		}
-	}
+	var both pairs
+	misjudged := map[string]map[string][]uint64{} // seeds, by what and where
 	for _, j := range all {
 		for name, o := range j.verdicts {
 			if verdicts[name] == nil {
@@ -279,12 +348,6 @@ func reportDrawn(t *testing.T, all []*judged) {
 			}
 			kinds[name].add(o)
 			sum.add(o)
-			if o.wrong > 0 {
-				note(j, "cause "+name+" wrong")
-			}
-			if o.missed > 0 {
-				note(j, "cause "+name+" missed")
-			}
 		}
 		if j.healthy {
 			healthy++
@@ -292,15 +355,19 @@ func reportDrawn(t *testing.T, all []*judged) {
 				alarms++
 			}
 		}
-		for _, c := range j.wrong {
-			note(j, c.Verdict+" wrong")
-		}
-		for _, c := range j.missed {
-			note(j, c.Verdict+" missed")
+		both = pairs{both.all + j.pairs.all, both.right + j.pairs.right, both.wrong + j.pairs.wrong}
+		for what, places := range j.misjudged {
+			for _, where := range places {
+				if misjudged[what] == nil {
+					misjudged[what] = map[string][]uint64{}
+				}
+				misjudged[what][where] = append(misjudged[what][where], j.seed)
+			}
 		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d captures; of %d in which nothing is wrong %d have a verdict\n", len(all), healthy, alarms)
+	fmt.Fprintf(&b, "of %d connections whose two directions are captured %d are paired, and %d wrongly\n", both.all, both.right, both.wrong)
 	fmt.Fprintf(&b, "%-28s %8s %9s %8s %8s\n", "verdict", "claimed", "precision", "due", "recall")
 	for _, name := range health.Names {
 		o := verdicts[name]
@@ -324,9 +391,12 @@ func reportDrawn(t *testing.T, all []*judged) {
 	}
 	line("all", &sum)
 	for _, what := range slices.Sorted(maps.Keys(misjudged)) {
-		for _, where := range slices.Sorted(maps.Keys(misjudged[what])) {
+		places := slices.SortedFunc(maps.Keys(misjudged[what]), func(x, y string) int {
+			return cmp.Or(len(misjudged[what][y])-len(misjudged[what][x]), cmp.Compare(x, y))
+		})
+		for _, where := range places[:min(len(places), drawnPlaces)] {
 			seeds := misjudged[what][where]
-			fmt.Fprintf(&b, "%s: %s: %d, such as %d\n", what, where, len(seeds), seeds[0])
+			fmt.Fprintf(&b, "%s: %d times: %s; such as seed %d\n", what, len(seeds), where, seeds[0])
 		}
 	}
 	t.Log(b.String())

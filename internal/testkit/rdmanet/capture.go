@@ -116,6 +116,22 @@ func (c *Capture) both() bool {
 	return !v.Hidden[0] && !v.Hidden[1] && v.Sample <= 1 && v.MissOne == 0
 }
 
+// Shows reports whether packets of both ends of a connection are in the capture, with their BTH.
+func (c *Capture) Shows(conn *Conn) bool {
+	var from [2]bool
+	for i := range c.Records {
+		if p := c.Records[i].Packet; p != nil && p.Half.Conn == conn && p.Kind != Notification {
+			from[p.From] = true
+		}
+	}
+	return from[0] && from[1] && c.numbered(conn.NIC)
+}
+
+// numbered reports whether the BTH is in the capture.
+func (c *Capture) numbered(nic *NIC) bool {
+	return c.View.Snap >= c.View.Wrap.overhead()+14+ipLen(nic)+packet.UDPLen+packet.BTHLen
+}
+
 // of are the records of a half's packets, without copies.
 func (c *Capture) of(h *Half) (all []*Packet) {
 	for i := range c.Records {
@@ -138,7 +154,7 @@ func (c *Capture) Causes(h *Half) map[string]uint64 {
 
 // again are the retransmissions that the capture shows. Without the BTH it shows none.
 func (c *Capture) again(h *Half) (all []*Packet) {
-	if c.View.Snap < c.View.Wrap.overhead()+14+ipLen(h.Conn.NIC)+packet.UDPLen+packet.BTHLen {
+	if !c.numbered(h.Conn.NIC) {
 		return nil
 	}
 	var high [2]int64

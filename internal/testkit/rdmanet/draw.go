@@ -293,7 +293,7 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 			}
 		}
 	}
-	nic := d.nic(path.trip(), s)
+	nic := d.nic(path.Trip(), s)
 	var hosts [2]*Host
 	for side := range hosts {
 		hosts[side] = &Host{
@@ -347,7 +347,7 @@ func (d *drawer) path(k SceneKind) *Path {
 		p.Segments[0][part] = &Segment{Delay: t}
 		p.Segments[1][part^1] = &Segment{Delay: t}
 	}
-	if k == Hasty && p.trip() < 4*msec {
+	if k == Hasty && p.Trip() < 4*msec {
 		for _, s := range []*Segment{p.Segments[0][1], p.Segments[1][0]} {
 			s.Delay += 3 * msec
 		}
@@ -387,7 +387,7 @@ func (d *drawer) traffic(c *Conn, end, budget int) {
 	case Waiting:
 		ops, most, even, every = [][]Op{{Write}, {Send}}[d.IntN(2)], 65536, true, 0
 		nic.Window, nic.AckEvery, nic.AckEach = int64(d.one(2, 3)), 1, false
-		budget = int(float64(12_500*msec)/float64(c.Path.trip())*float64(nic.Window)) * 2
+		budget = int(float64(12_500*msec)/float64(c.Path.Trip())*float64(nic.Window)) * 2
 	case Hasty:
 		most = min(most, 16384)
 		budget /= 3
@@ -519,7 +519,7 @@ func (d *drawer) lasts(conns []*Conn, requester int) int64 {
 	nic := h.Conn.NIC
 	last := h.requests[len(h.requests)-1]
 	psns := last.seq + last.psns
-	trip := float64(h.Conn.Path.trip())
+	trip := float64(h.Conn.Path.Trip())
 	return int64(float64(psns)*float64(nic.MTU+82)*8/nic.Rate*1e9) + int64(float64(psns)/float64(nic.Window)*trip) + int64(trip)
 }
 

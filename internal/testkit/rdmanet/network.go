@@ -175,7 +175,7 @@ func (p *pacer) sent(now int64, bits float64, line float64) {
 func (c *Conn) String() string {
 	n := c.NIC
 	return fmt.Sprintf("%v QP %d, %v QP %d: %s, PSNs from %#x and %#x, ports %v, round trip %v, time-out %v (doubling %v), window %d, READs %d, MTU %d, selective %v (tolerance %v), identified %v, AckEvery %d, AckEach %v, AckDelay %v, rate %.3g; requests %d and %d; gave up %v %v",
-		c.Host[0].Addr, c.QP[0], c.Host[1].Addr, c.QP[1], n.Name, c.Half[0].First, c.Half[1].First, c.Port, time.Duration(c.Path.trip()), time.Duration(n.TimeOut), n.Doubling,
+		c.Host[0].Addr, c.QP[0], c.Host[1].Addr, c.QP[1], n.Name, c.Half[0].First, c.Half[1].First, c.Port, time.Duration(c.Path.Trip()), time.Duration(n.TimeOut), n.Doubling,
 		n.Window, n.MaxReads, n.MTU, n.Selective, time.Duration(n.Tolerance), n.Identified, n.AckEvery, n.AckEach, time.Duration(n.AckDelay), n.Rate,
 		len(c.Half[0].requests), len(c.Half[1].requests), c.Half[0].GaveUp, c.Half[1].GaveUp)
 }

@@ -32,7 +32,10 @@ type Loss struct {
 	Corrupts   bool
 
 	left, times int
+	ends        int64
 }
+
+const burstLasts = 100 * usec // at most
 
 // hits reports whether a packet is lost.
 func (l *Loss) hits(r *rand.Rand, p *Packet, now int64) bool {
@@ -42,7 +45,7 @@ func (l *Loss) hits(r *rand.Rand, p *Packet, now int64) bool {
 	if p.data() && !l.Data || p.Kind == Response && !p.data() && !l.Acks || p.Kind == Notification && l.OneIn != 1 {
 		return false
 	}
-	if l.left > 0 {
+	if l.left > 0 && now < l.ends {
 		l.left--
 		return true
 	}
@@ -50,7 +53,7 @@ func (l *Loss) hits(r *rand.Rand, p *Packet, now int64) bool {
 		return false
 	}
 	l.times++
-	l.left = l.Burst - 1
+	l.left, l.ends = l.Burst-1, now+burstLasts
 	return true
 }
 

@@ -102,7 +102,7 @@ func (j *judge) all() {
 	if len(j.again) > 0 || slices.ContainsFunc(j.shown, func(p *Packet) bool { _, nak := p.nak(); return nak || p.rnr() }) {
 		j.hold(false, "retransmission-unexplained")
 	}
-	if s := j.half.Conn.Scene; s.Kind == Waiting || j.half.Conn.Path.trip() >= msec && j.took() >= 9000*msec {
+	if s := j.half.Conn.Scene; s.Kind == Waiting || j.half.Conn.Path.Trip() >= msec && j.took() >= 9000*msec {
 		j.hold(s.Kind == Waiting && j.full() && j.took() > 11_000*msec, "window-limits-throughput")
 	}
 }
@@ -110,8 +110,8 @@ func (j *judge) all() {
 // took is the time from the first packet in the capture to the last, ns.
 func (j *judge) took() int64 { return j.shown[len(j.shown)-1].Passed - j.shown[0].Passed }
 
-// trip is the time for the path there and back, ns.
-func (p *Path) trip() (sum int64) {
+// Trip is the time for the path there and back, ns.
+func (p *Path) Trip() (sum int64) {
 	for _, side := range p.Segments {
 		for _, s := range side {
 			sum += s.Delay
@@ -169,10 +169,10 @@ func (j *judge) losses() {
 	}
 }
 
-// broken reports whether the path or the peer lets nothing, or nothing large, through for good: that is a verdict of its own.
+// broken reports whether the path or the peer lets nothing, or nothing large, through for good, or the requester has given up: that is a verdict of its own.
 func (j *judge) broken() bool {
 	c := j.half.Conn
-	return c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole || c.Scene.Kind == BigHole
+	return j.half.GaveUp || c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole || c.Scene.Kind == BigHole
 }
 
 // leftGap reports whether the capture shows that a packet was missing: those before and behind it pass, then the packet when it's sent again.
@@ -206,7 +206,7 @@ func (j *judge) timeOuts() {
 	if n == 0 {
 		return
 	}
-	trip := j.half.Conn.Path.trip()
+	trip := j.half.Conn.Path.Trip()
 	often := n >= fewSpurious && (last-first)/(n-1) < ownRoundsIn*trip
 	j.hold(often && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
 }
