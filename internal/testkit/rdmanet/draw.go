@@ -187,7 +187,7 @@ func (d *drawer) look(first SceneKind) {
 func (d *drawer) nic(trip int64, s *Scene) *NIC {
 	n := &NIC{
 		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16), Window: int64(d.one(16, 32, 64, 128)),
-		Identified: d.chance(0.5), Retries: 7, RNRRetries: 7, NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
+		Identified: d.chance(0.5), Retries: 7, RNRRetries: d.one(7, 7, 7, 7, 3), NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
 		Rate: []float64{10e9, 25e9, 100e9, 200e9}[d.IntN(4)], RNRTimer: uint8(d.between(1, 14)), ECT: true, MTU: d.one(1024, 2048, 4096),
 		IPv6: d.chance(0.25) && d.common == nil, DSCP: uint8(d.one(0, 24, 26)), NetworkBytes: 82,
 	}
@@ -453,7 +453,11 @@ func (d *drawer) trouble(s *Scene, path *Path, hosts [2]*Host, requester, number
 		nic.Notifies = false
 	case Lossy:
 		most := d.one(1, 3, 10, 30)
-		s.Detail = []string{"data before", "data behind", "ACKs before", "ACKs behind", "both ways", "all before", "all behind"}[d.lose(lossy, there, back, most)]
+		s.Detail = []string{"data before", "data behind", "ACKs before", "ACKs behind", "both ways", "all before", "all behind", "queue"}[d.lose(lossy, there, back, most)]
+		if s.Detail == "queue" {
+			queue()
+			there[where].DropAt, there[where].MarkAt = there[where].MarkAt*2, 0
+		}
 	case Hole:
 		s.Detail = []string{"there", "back before", "back behind"}[d.hole(there, back)]
 	case BigHole:
@@ -483,7 +487,7 @@ func reads(h *Half) bool { return len(h.requests) > 0 && h.requests[0].answered(
 
 // lose draws which packets are lost, and where.
 func (d *drawer) lose(lossy func(*Segment, bool, bool, int), there, back [2]*Segment, most int) int {
-	n := d.IntN(7)
+	n := d.IntN(8)
 	for _, x := range [...]struct {
 		seg        *Segment
 		data, acks bool
