@@ -25,15 +25,41 @@ var (
 	drawnSeed = flag.Uint64("drawn", 0, "let TestHealthOfDrawn draw only the capture of this seed, and print all that is known of it")
 )
 
-// goals of the issue, and what is reached at least, in percent.
+// The goals for any drawn captures, in percent: precision and recall of each verdict; causes of retransmitted packets that are right or unknown, and those that
+// are wrong at most; captures in which nothing is wrong that have a verdict at most.
 const (
-	goalPrecision, reachedPrecision = 99.0, 0.0
-	goalRecall, reachedRecall       = 95.0, 0.0
-	goalCauses, reachedCauses       = 98.0, 0.0
-	goalWrong, reachedWrong         = 0.5, 100.0
-	goalFalseAlarms                 = 0.0
-	reachedFalseAlarms              = 100.0
+	goalPrecision   = 99.0
+	goalRecall      = 95.0
+	goalCauses      = 98.0
+	goalWrongCauses = 0.5
+	goalFalseAlarms = 0.0
 )
+
+// What is reached, and must not become worse; as far as it is less than the goal.
+const (
+	reachedCauses      = 76.0
+	reachedWrongCauses = 18.0
+	reachedFalseAlarms = 1.0
+)
+
+// reached is the least precision and recall of a verdict. One that isn't listed reaches the goals.
+var reached = map[string]struct{ precision, recall float64 }{
+	health.ShortTimeOut:   {76, 74},
+	health.IgnoresCNP:     {66, 9},
+	health.LossUpstream:   {72, 80},
+	health.LossDownstream: {67, 88},
+	health.AckLoss:        {35, 75},
+	health.Reordering:     {54, 80},
+	health.Duplication:    {62, goalRecall},
+	health.SlowReceiver:   {goalPrecision, 83},
+	health.BlackHole:      {90, 94},
+	health.WindowLimit:    {goalPrecision, 50},
+	health.Asymmetric:     {88, goalRecall},
+	health.NoAnswer:       {97, goalRecall},
+	health.CENoCNP:        {goalPrecision, 93},
+	health.Unexplained:    {98, goalRecall},
+	health.Incomplete:     {90, goalRecall},
+}
 
 // drawnPlaces is how many kinds of scenes are listed of what is misjudged.
 const drawnPlaces = 6
@@ -68,7 +94,11 @@ type judged struct {
 	details   []string
 }
 
-// TestHealthOfDrawn: the verdicts and causes for captures of drawn networks, of which all is known.
+// TestHealthOfDrawn: the verdicts and causes for captures of drawn networks, of which all is known. To see the tables, and what is known of one capture, and
+// to keep it:
+//
+//	go test ./control/replay -run TestHealthOfDrawn -v
+//	go test ./control/replay -run TestHealthOfDrawn -v -drawn 39000123 -dump DIR
 func TestHealthOfDrawn(t *testing.T) {
 	if *drawnSeed != 0 {
 		j := judgeDrawn(t, *drawnSeed)
@@ -366,6 +396,7 @@ func reportDrawn(t *testing.T, all []*judged) {
 		}
 	}
 	var b strings.Builder
+	fmt.Fprintf(&b, "goals: precision %v %%, recall %v %%, causes %v %% right or unknown, %v %% wrong, %v %% false alarms\n", goalPrecision, goalRecall, goalCauses, goalWrongCauses, goalFalseAlarms)
 	fmt.Fprintf(&b, "%d captures; of %d in which nothing is wrong %d have a verdict\n", len(all), healthy, alarms)
 	fmt.Fprintf(&b, "of %d connections whose two directions are captured %d are paired, and %d wrongly\n", both.all, both.right, both.wrong)
 	fmt.Fprintf(&b, "%-28s %8s %9s %8s %8s\n", "verdict", "claimed", "precision", "due", "recall")
@@ -376,8 +407,12 @@ func reportDrawn(t *testing.T, all []*judged) {
 		}
 		precision, recall := share(uint64(o.right), uint64(o.claimed)), share(uint64(o.found), uint64(o.due))
 		fmt.Fprintf(&b, "%-28s %8d %7.1f %% %8d %6.1f %%\n", name, o.claimed, precision, o.due, recall)
-		if precision < reachedPrecision || recall < reachedRecall {
-			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f", name, precision, recall, reachedPrecision, reachedRecall)
+		least, ok := reached[name]
+		if !ok {
+			least.precision, least.recall = goalPrecision, goalRecall
+		}
+		if precision < least.precision || recall < least.recall {
+			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f; the seeds are in the log (-v)", name, precision, recall, least.precision, least.recall)
 		}
 	}
 	fmt.Fprintf(&b, "%-28s %8s %9s %9s %9s %9s\n", "cause", "packets", "right", "unknown", "wrong", "missed")
@@ -403,8 +438,8 @@ func reportDrawn(t *testing.T, all []*judged) {
 	if got := share(sum.right+sum.unknown, sum.all); got < reachedCauses {
 		t.Errorf("causes: %.2f %% right or unknown, expected %.2f", got, reachedCauses)
 	}
-	if got := share(sum.wrong, sum.all); got > reachedWrong {
-		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, reachedWrong)
+	if got := share(sum.wrong, sum.all); got > reachedWrongCauses {
+		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, reachedWrongCauses)
 	}
 	if got := share(alarms, healthy); got > reachedFalseAlarms {
 		t.Errorf("%.2f %% of the healthy captures have a verdict, expected at most %.2f", got, reachedFalseAlarms)
