@@ -148,7 +148,7 @@ func judgeDrawn(t *testing.T, seed uint64) *judged {
 	if *drawnDump != "" && len(j.wrong)+len(j.missed) > 0 || *drawnDump != "" && *drawnSeed != 0 {
 		kept := filepath.Join(*drawnDump, fmt.Sprint(seed))
 		writeDrawn(t, c, kept+".pcap")
-		if err := os.WriteFile(kept+".txt", []byte(strings.Join(j.details, "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(kept+".txt", []byte(strings.Join(j.details, "\n")+"\n"+c.Truth()), 0o644); err != nil {
 			t.Error(err)
 		}
 	}

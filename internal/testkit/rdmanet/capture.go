@@ -2,8 +2,10 @@ package rdmanet
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -175,4 +177,26 @@ func (c *Capture) again(h *Half) (all []*Packet) {
 		}
 	}
 	return all
+}
+
+// Truth describes each frame of the capture: its packet, why it was sent again, and what became of it.
+func (c *Capture) Truth() string {
+	var b strings.Builder
+	for i := range c.Records {
+		r := &c.Records[i]
+		p := r.Packet
+		if p == nil {
+			fmt.Fprintf(&b, "%d %.3f us: pause of priority %d, %d quanta\n", i+1, float64(r.At)/1e3, r.Pause.Priority, r.Pause.Quanta)
+			continue
+		}
+		fmt.Fprintf(&b, "%d %.3f us: %v, QP %d, PSN %d, %v: %v", i+1, float64(r.At)/1e3, p.Half.Conn.Host[p.From].Addr, p.Half.Conn.QP[p.From^1], p.wire(), p.Opcode, p.Fate)
+		if p.Again != nil {
+			fmt.Fprintf(&b, "; sent again: %s, %v", p.Again.Cause(), p.Again.Reason())
+		}
+		if r.Twin || p.CopyOf != nil {
+			b.WriteString("; a copy")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

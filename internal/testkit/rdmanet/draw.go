@@ -88,10 +88,7 @@ func (d *drawer) kind() SceneKind {
 }
 
 // Draw draws a capture, and runs its network.
-func Draw(seed uint64) *Capture { return DrawKind(seed, Kinds) }
-
-// DrawKind draws one with a scene of a kind between its first two hosts; Kinds: of any.
-func DrawKind(seed uint64, kind SceneKind) *Capture {
+func Draw(seed uint64) *Capture {
 	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 39))}
 	d.capture = &Capture{Seed: seed}
 	d.view = &d.capture.View
@@ -100,9 +97,6 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 	d.net.Tap = func(p *Packet, now int64) { d.capture.pass(d.Rand, p, now) }
 	d.budget = int(d.log(200, 2500))
 	first := d.kind()
-	if kind < Kinds {
-		first = kind
-	}
 	pairs := d.one(1, 1, 2, 3)
 	switch first {
 	case Waiting:
@@ -186,7 +180,7 @@ func (d *drawer) look(first SceneKind) {
 // nic draws how the ends of a pair of hosts behave. trip: ns.
 func (d *drawer) nic(trip int64, s *Scene) *NIC {
 	n := &NIC{
-		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16), Window: int64(d.one(16, 32, 64, 128)),
+		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16, 64), Window: int64(d.one(16, 32, 64, 128)),
 		Identified: d.chance(0.5), Retries: 7, RNRRetries: d.one(7, 7, 7, 7, 3), NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
 		Rate: []float64{10e9, 25e9, 100e9, 200e9}[d.IntN(4)], RNRTimer: uint8(d.between(1, 14)), ECT: true, MTU: d.one(1024, 2048, 4096),
 		IPv6: d.chance(0.25) && d.common == nil, DSCP: uint8(d.one(0, 24, 26)), NetworkBytes: 82,
@@ -366,7 +360,7 @@ func (d *drawer) path(k SceneKind) *Path {
 func (d *drawer) traffic(c *Conn, end, budget int) {
 	h := c.Half[end]
 	nic := c.NIC
-	ops := [][]Op{{Write}, {Write}, {Send}, {Read}, {Write, Send}, {Atomic}, {Read, Write}, {Write, Send, Read, Atomic}}[d.IntN(8)]
+	ops := [][]Op{{Write}, {Write}, {Send}, {Read}, {Read}, {Write, Send}, {Atomic}, {Read, Write}, {Write, Send, Read, Atomic}}[d.IntN(9)]
 	most := d.one(64, 1024, 16384, 65536, 65536)
 	even := d.chance(0.5)
 	at := d.between(0, 50*usec)

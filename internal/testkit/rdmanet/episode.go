@@ -27,6 +27,12 @@ const (
 	Dead // the peer
 )
 
+func (r Reason) String() string {
+	return [...]string{
+		"unexplained", "data lost before", "data lost behind", "ACK lost before", "ACK lost behind", "time-out too short", "overtaken", "receiver not ready", "peer down",
+	}[r%9]
+}
+
 // Episode is a time when a requester went back.
 type Episode struct {
 	Half    *Half
