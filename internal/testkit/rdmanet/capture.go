@@ -15,6 +15,7 @@ type View struct {
 	Name     string
 	Hidden   [2]bool // what an end sends isn't captured
 	Skew     int64   // ns, by which the clock for what end 1 sends is ahead
+	Unit     int64   // ns, of its timestamps; 0: 1
 	Sample   int     // one frame in so many is captured, at random; 0: all
 	Snap     int     // bytes of a frame
 	Wrap     Wrap
@@ -93,6 +94,7 @@ func (c *Capture) pass(r *rand.Rand, p *Packet, now int64) {
 	if p.From == 1 {
 		at += v.Skew
 	}
+	at -= at % max(v.Unit, 1)
 	c.Records = append(c.Records, Record{At: at, Packet: p})
 	if v.Twins != NoTwins {
 		c.Records = append(c.Records, Record{At: at + v.TwinLag, Packet: p, Twin: true})
