@@ -59,6 +59,9 @@ var reached = map[string]struct{ precision, recall float64 }{
 	health.Incomplete:     {88, goalRecall},
 }
 
+// fewestForBounds is how many captures tell something about shares.
+const fewestForBounds = 500
+
 // drawnPlaces is how many kinds of scenes are listed of what is misjudged.
 const drawnPlaces = 6
 
@@ -430,6 +433,7 @@ func reportDrawn(t *testing.T, all []*judged) {
 			}
 		}
 	}
+	enough := len(all) >= fewestForBounds
 	var b strings.Builder
 	fmt.Fprintf(&b, "goals: precision %v %%, recall %v %%, causes %v %% right or unknown, %v %% wrong, %v %% false alarms\n", goalPrecision, goalRecall, goalCauses, goalWrongCauses, goalFalseAlarms)
 	fmt.Fprintf(&b, "%d captures; of %d in which nothing is wrong %d have a verdict\n", len(all), healthy, alarms)
@@ -446,7 +450,7 @@ func reportDrawn(t *testing.T, all []*judged) {
 		if !ok {
 			least.precision, least.recall = goalPrecision, goalRecall
 		}
-		if precision < least.precision || recall < least.recall {
+		if enough && (precision < least.precision || recall < least.recall) {
 			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f; the seeds are in the log (-v)", name, precision, recall, least.precision, least.recall)
 		}
 	}
@@ -470,6 +474,9 @@ func reportDrawn(t *testing.T, all []*judged) {
 		}
 	}
 	t.Log(b.String())
+	if !enough {
+		return
+	}
 	if got := share(sum.right+sum.unknown, sum.all); got < reachedCauses {
 		t.Errorf("causes: %.2f %% right or unknown, expected %.2f", got, reachedCauses)
 	}

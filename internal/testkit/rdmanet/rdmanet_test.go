@@ -356,7 +356,9 @@ func TestDrawn(t *testing.T) {
 		if c.View.both() && c.View.Sample <= 1 && len(c.Scenes) == 1 && c.Scenes[0].Kind <= Cooperative && c.View.MissOne == 0 && c.View.Twins == NoTwins && wrong > 0 {
 			t.Errorf("seed %d: nothing is wrong, but %v", seed, e.True)
 		}
-		checkFrames(t, c)
+		if seed%4 == 0 {
+			checkFrames(t, c)
+		}
 	}
 	for k := range SceneKind(Kinds) {
 		if seen[k] == 0 {
