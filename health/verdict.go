@@ -265,7 +265,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
+	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -345,7 +345,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 {
+	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
