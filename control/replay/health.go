@@ -30,6 +30,34 @@ type HealthOptions struct {
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
 // that once more if there are directions that the rules for notifications leave without a pair.
 func Health(c *Capture, o HealthOptions) (*health.Report, error) {
+	d, err := Diagnose(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.Report, nil
+}
+
+// Diagnosis is the report of Health, whose connections can be traced in the capture.
+type Diagnosis struct {
+	Report *health.Report
+	judge  *judge
+}
+
+// Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
+func (d *Diagnosis) Trace(connection, requester int) (*health.Trace, error) {
+	if connection < 0 || connection >= len(d.Report.Connections) || requester < 0 || requester > 1 {
+		return nil, fmt.Errorf("end %d of connection %d: expected end 0 or 1 of connections 0 to %d of the report", requester, connection, len(d.Report.Connections)-1)
+	}
+	h := d.judge
+	h.trace = health.NewTrace(&d.Report.Connections[connection], requester, -epoch)
+	if err := h.again(h.follow); err != nil {
+		return nil, err
+	}
+	return h.trace, nil
+}
+
+// Diagnose is Health for what traces connections afterwards. The capture must stay open for that.
+func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	h := &judge{
 		capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, released: map[connectionKey]bool{}, joiner: newJoiner(),
 		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
@@ -53,7 +81,7 @@ func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 	if err := h.again(h.follow); err != nil {
 		return nil, err
 	}
-	return h.report(), nil
+	return &Diagnosis{h.report(), h}, nil
 }
 
 // again reads the capture once more.
@@ -85,7 +113,8 @@ type judge struct {
 	moved    map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
 	pauses   pauses
 	now      int64
-	final    bool // the last pass: connections are followed
+	final    bool          // the last pass: connections are followed
+	trace    *health.Trace // of one of them, once there is a report
 
 	reader  dissect.Reader
 	frame   dissect.Packet
@@ -239,6 +268,7 @@ func (h *judge) pass(each func(b []byte)) error {
 
 // tables makes tables for a pass.
 func (h *judge) tables() (err error) {
+	h.flows, h.learner, h.follower = nil, nil, nil // the garbage collector may take those of the pass before
 	limit := h.limit
 	if limit <= 0 {
 		limit = DefaultConnections
@@ -291,11 +321,16 @@ func (h *judge) follow(b []byte) {
 		return // the receiver drops it
 	}
 	k := h.lookup()
-	if h.parsed.Opcode == packet.CNP {
+	switch cnp := h.parsed.Opcode == packet.CNP; {
+	case cnp && h.trace != nil:
+		h.trace.CNP(h.follower, k, h.now)
+	case cnp:
 		h.follower.CNP(k, h.now)
-		return
+	case h.trace != nil:
+		h.trace.Packet(h.follower, h.flow[0], k, h.frame.Real, h.parsed, h.now)
+	default:
+		h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 	}
-	h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 }
 
 // lookup finds a packet's flow, and returns its key. The two directions of a connection count as of two ports. A CNP has no flow.
