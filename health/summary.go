@@ -296,6 +296,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	r := &Report{Verdicts: merge(b.verdicts), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
+		v.Commands = v.commands()
 		for _, n := range v.of {
 			if !slices.Contains(r.Connections[n].Verdicts, v.Name) {
 				r.Connections[n].Verdicts = append(r.Connections[n].Verdicts, v.Name)
