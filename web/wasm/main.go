@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command wasm runs scenarios in the page's worker thread: it gives it the function "cnpgate" of a command and its argument in JSON, which returns JSON: what is
-// asked for, or {"error": text}.
+// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON and, to read
+// a capture, a function that returns a part of it. It returns JSON: what is asked for, or {"error": text}.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"syscall/js"
 
+	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
 	"github.com/cnpgate/cnpgate/web/engine"
 )
@@ -16,7 +17,7 @@ import (
 func main() {
 	r := &runner{now: js.Global().Get("performance")}
 	js.Global().Set("cnpgate", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		answer, err := r.do(args[0].String(), []byte(args[1].String()))
+		answer, err := r.do(args[0].String(), []byte(args[1].String()), args[2])
 		if err != nil {
 			answer = map[string]string{"error": err.Error()}
 		}
@@ -33,15 +34,16 @@ func main() {
 	select {}
 }
 
-// runner has the scenario that runs.
+// runner has the scenario that runs, and the capture that was read.
 type runner struct {
-	engine *engine.Engine
-	setup  *engine.Setup
-	now    js.Value
+	engine    *engine.Engine
+	setup     *engine.Setup
+	now       js.Value
+	diagnosis *replay.Diagnosis
 }
 
 // do carries out a command.
-func (r *runner) do(command string, argument []byte) (any, error) {
+func (r *runner) do(command string, argument []byte, from js.Value) (any, error) {
 	switch command {
 	case "menu":
 		return engine.Menu(), nil
@@ -49,6 +51,10 @@ func (r *runner) do(command string, argument []byte) (any, error) {
 		return r.start(argument)
 	case "controls":
 		return controls(argument)
+	case "diagnose":
+		return r.diagnose(argument, from)
+	case "trace":
+		return r.trace(argument)
 	}
 	if r.engine == nil {
 		return nil, fmt.Errorf("%s: no scenario has been started", command)

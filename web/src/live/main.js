@@ -6,7 +6,7 @@ import * as format from "../common/format.js";
 import { events, get, Refused, setToken } from "./api.js";
 import { Player } from "./player.js";
 import { State } from "./state.js";
-import { clock } from "./table.js";
+import { clock } from "../common/table.js";
 import * as episodes from "./tabs/episodes.js";
 import * as fleet from "./tabs/fleet.js";
 import * as health from "./tabs/health.js";

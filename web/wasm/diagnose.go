@@ -1,0 +1,85 @@
+//go:build js && wasm
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"syscall/js"
+
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/health"
+)
+
+// file reads a file of the page, of which the browser gives a part at a time: it is never in memory as a whole.
+type file struct {
+	part js.Value // of (offset, length), as a Uint8Array; or why it can't be read, as a string
+	size int64
+	at   int64
+}
+
+// Read implements io.Reader.
+func (f *file) Read(b []byte) (int, error) {
+	length := min(int64(len(b)), f.size-f.at)
+	if length <= 0 {
+		return 0, io.EOF
+	}
+	part := f.part.Invoke(f.at, length)
+	if part.Type() == js.TypeString {
+		return 0, errors.New(part.String())
+	}
+	n := js.CopyBytesToGo(b, part)
+	f.at += int64(n)
+	return n, nil
+}
+
+// Seek implements io.Seeker, to the start only: nothing else is asked for.
+func (f *file) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekStart {
+		return 0, errors.ErrUnsupported
+	}
+	f.at = 0
+	return 0, nil
+}
+
+// diagnosed is the answer to "diagnose": what `cnpgate replay --health` says of a capture.
+type diagnosed struct {
+	Name     string         `json:"name"`
+	Warnings []string       `json:"warnings"`
+	Report   *health.Report `json:"report"`
+}
+
+// diagnose judges the RDMA connections of a capture.
+func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
+	var a struct {
+		Name        string
+		Size        int64
+		RoCEPort    uint16
+		Connections int
+	}
+	if err := json.Unmarshal(argument, &a); err != nil {
+		return nil, err
+	}
+	r.diagnosis = nil // before memory for the next one is needed
+	c, err := replay.OpenFrom(a.Name, &file{part: from, size: a.Size})
+	if err != nil {
+		return nil, err
+	}
+	if r.diagnosis, err = replay.Diagnose(c, replay.HealthOptions{RoCEPort: a.RoCEPort, Connections: a.Connections}); err != nil {
+		return nil, err
+	}
+	return diagnosed{a.Name, c.Warnings, r.diagnosis.Report}, nil
+}
+
+// trace reads the capture again for what passed of one end's requests.
+func (r *runner) trace(argument []byte) (any, error) {
+	var a struct{ Connection, Requester int }
+	if err := json.Unmarshal(argument, &a); err != nil {
+		return nil, err
+	}
+	if r.diagnosis == nil {
+		return nil, errors.New("no capture has been read")
+	}
+	return r.diagnosis.Trace(a.Connection, a.Requester)
+}
