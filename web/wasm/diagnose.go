@@ -12,11 +12,28 @@ import (
 	"github.com/cnpgate/cnpgate/health"
 )
 
-// file reads a file of the page, of which the browser gives a part at a time: it is never in memory as a whole.
+// file reads a file of the page, of which the browser gives a part at a time: it is never in memory as a whole. Go keeps every object that JavaScript
+// gives it until the next garbage collection, so the parts come in one array. While it waits for a part, the browser can free those before.
 type file struct {
-	part js.Value // of (offset, length), as a Uint8Array; or why it can't be read, as a string
-	size int64
-	at   int64
+	parts js.Value // read of (offset, length) puts a part in into, and calls cnpgatePart with its length, or with why it can't be read
+	into  js.Value
+	size  int64
+	at    int64
+}
+
+// part is what the browser says of the part that was asked for.
+type part struct {
+	length int
+	failed string
+}
+
+var parts = make(chan part, 1)
+
+func init() {
+	js.Global().Set("cnpgatePart", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		parts <- part{args[0].Int(), args[1].String()}
+		return nil
+	}))
 }
 
 // Read implements io.Reader.
@@ -25,11 +42,12 @@ func (f *file) Read(b []byte) (int, error) {
 	if length <= 0 {
 		return 0, io.EOF
 	}
-	part := f.part.Invoke(f.at, length)
-	if part.Type() == js.TypeString {
-		return 0, errors.New(part.String())
+	f.parts.Call("read", f.at, length)
+	got := <-parts
+	if got.failed != "" {
+		return 0, errors.New(got.failed)
 	}
-	n := js.CopyBytesToGo(b, part)
+	n := js.CopyBytesToGo(b[:got.length], f.into)
 	f.at += int64(n)
 	return n, nil
 }
@@ -62,7 +80,7 @@ func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
 		return nil, err
 	}
 	r.diagnosis = nil // before memory for the next one is needed
-	c, err := replay.OpenFrom(a.Name, &file{part: from, size: a.Size})
+	c, err := replay.OpenFrom(a.Name, &file{parts: from, into: from.Get("into"), size: a.Size})
 	if err != nil {
 		return nil, err
 	}

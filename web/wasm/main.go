@@ -1,7 +1,8 @@
 //go:build js && wasm
 
-// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON and, to read
-// a capture, a function that returns a part of it. It returns JSON: what is asked for, or {"error": text}.
+// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON, a file's
+// parts for a command that reads one, and two functions: the first is called when the command begins, the second with JSON when it has ended: what is asked
+// for, or {"error": text}.
 package main
 
 import (
@@ -16,22 +17,35 @@ import (
 
 func main() {
 	r := &runner{now: js.Global().Get("performance")}
+	commands := make(chan []js.Value, mostWaiting)
 	js.Global().Set("cnpgate", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		answer, err := r.do(args[0].String(), []byte(args[1].String()), args[2])
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
-		}
-		if text, ok := answer.(string); ok {
-			return text
-		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return fmt.Sprintf(`{"error": %q}`, err)
-		}
-		return string(text)
+		commands <- args
+		return nil
 	}))
 	js.Global().Call("ready")
-	select {}
+	for c := range commands { // reading a file takes many turns of the browser's loop of events: no other command may begin meanwhile
+		c[3].Invoke()
+		c[4].Invoke(r.answer(c[0].String(), []byte(c[1].String()), c[2]))
+	}
+}
+
+// mostWaiting is how many commands may wait: the page sends the next one when it has the answer, but for a few clicks.
+const mostWaiting = 1024
+
+// answer carries out a command and returns JSON.
+func (r *runner) answer(command string, argument []byte, from js.Value) string {
+	answer, err := r.do(command, argument, from)
+	if err != nil {
+		answer = map[string]string{"error": err.Error()}
+	}
+	if text, ok := answer.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Sprintf(`{"error": %q}`, err)
+	}
+	return string(text)
 }
 
 // runner has the scenario that runs, and the capture that was read.

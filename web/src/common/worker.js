@@ -1,18 +1,20 @@
 // The worker thread: it loads the engine (Go, compiled to WebAssembly) and calls it for the page, a command at a time.
 import "wasm_exec";
 
-let waiting = []; // messages that came before the simulator was ready
+let waiting = []; // messages that came before the engine was ready
 let run = (message) => waiting.push(message);
 
 const often = 100; // ms: how often the page hears how much of a file was read
 
 let command = 0, pass = 0; // the ID of the command that is carried out, and how often it has begun to read
 
-// partsOf gives the engine parts of a file, and tells the page how much was read. The engine reads a file several times, from the start each time.
+const most = 1 << 20; // bytes: of a part
+
+// partsOf gives the engine parts of a file in one array, and tells the page how much was read. The engine reads a file several times, from the start each time.
 const partsOf = (file) => {
-  const reader = new FileReaderSync();
+  const into = new Uint8Array(most);
   let said = 0;
-  return (offset, length) => {
+  const read = async (offset, length) => {
     if (offset === 0) pass++;
     const now = performance.now();
     if (now - said >= often) {
@@ -20,18 +22,19 @@ const partsOf = (file) => {
       self.postMessage({ id: command, progress: { pass, read: offset, size: file.size } });
     }
     try {
-      return new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + length)));
+      const part = new Uint8Array(await file.slice(offset, offset + Math.min(length, most)).arrayBuffer());
+      into.set(part);
+      self.cnpgatePart(part.length, "");
     } catch (error) {
-      return `the file can't be read: ${error.message}`;
+      self.cnpgatePart(0, `the file can't be read: ${error.message}`);
     }
   };
+  return { into, read };
 };
 
 self.ready = () => {
-  run = ({ id, name, argument, file }) => {
-    [command, pass] = [id, 0];
-    self.postMessage({ id, text: self.cnpgate(name, argument, file && partsOf(file)) });
-  };
+  // The engine answers one command after the other.
+  run = ({ id, name, argument, file }) => self.cnpgate(name, argument, file && partsOf(file), () => ([command, pass] = [id, 0]), (text) => self.postMessage({ id, text }));
   waiting.forEach((message) => run(message));
   waiting = [];
 };

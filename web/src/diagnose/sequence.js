@@ -23,12 +23,15 @@ const byKind = new Map(kinds.map((k) => [k.kind, k]));
 const ordinary = new Set(["ack", "request", "response"]);
 const mostEvents = 200; // rows of the table of events
 const near = 24; // CSS pixels: how far from a point the pointer may be
+const readable = 400; // points that are shown at first if there are many, from a little before an event on
+const before = 60; // of those
 
-// axisTime formats times in one unit, with as many digits as their distance asks for.
+// axisTime formats times in one unit, with as many digits as their step has.
 const axisTime = (all, step) => {
   const largest = Math.max(...all.map(Math.abs));
   const [unit, name] = largest >= 1e9 ? [1e9, "s"] : largest >= 1e6 ? [1e6, "ms"] : largest >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-  const digits = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
+  let digits = 0;
+  for (let n = step / unit; digits < 9 && Math.abs(n - Math.round(n)) > 1e-6 * n; n *= 10) digits++;
   return all.map((t) => (t / unit).toFixed(digits) + "\u00a0" + name);
 };
 
@@ -108,9 +111,9 @@ export class Sequence {
     this.events = el("tbody");
     this.more = el("p", { class: "muted" });
     const button = (text, onclick) => el("button", { type: "button", onclick }, text);
-    this.first = button("First event", () => this.toFirst());
+    this.next = button("Next event", () => this.toNext());
     this.node = el("div", { class: "sequence" },
-      el("div", { class: "tools" }, button("All", () => this.zoom(null)), this.first, button("Zoom in", () => this.scale(0.5)), button("Zoom out", () => this.scale(2)),
+      el("div", { class: "tools" }, button("All", () => this.zoom(null)), this.next, button("Zoom in", () => this.scale(0.5)), button("Zoom out", () => this.scale(2)),
         button("Earlier", () => this.move(-0.5)), button("Later", () => this.move(0.5))),
       this.body, this.said, this.legend,
       el("details", { class: "plot-table" }, el("summary", {}, "Events as a table"),
@@ -131,11 +134,12 @@ export class Sequence {
       return b;
     }));
     const events = this.points.filter((p) => !ordinary.has(p.kind));
-    this.first.disabled = events.length === 0;
+    this.next.disabled = events.length === 0;
     this.events.replaceChildren(...events.slice(0, mostEvents).map((p) => el("tr", {}, el("th", { scope: "row" }, exactTime(p.time_ns)), el("td", {}, named(p)), el("td", {}, format.count(p.packets)))));
     setText(this.more, events.length > mostEvents ? `The first ${mostEvents} of ${format.count(events.length)}.` : events.length ? "" : "Nothing but packets that were sent once, and answers.");
     this.note = trace.merged_ns > 0 ? `Packets of a kind within ${format.time(trace.merged_ns)} are one point.` : "";
     this.draw();
+    if (events.length && this.points.length > 2 * readable) this.toNext();
     this.say();
   }
 
@@ -172,7 +176,8 @@ export class Sequence {
   paint(u) {
     const c = u.ctx, ratio = devicePixelRatio, { left, top, width, height } = u.bbox, { min, max } = u.scales.x;
     const shown = this.points.filter((p) => p.time_ns >= min && p.time_ns <= max && !this.hidden.has(p.kind));
-    const r = (shown.length > 4000 ? 2.5 : shown.length > 800 ? 3.5 : 4.5) * ratio;
+    const sums = new Map();
+    for (const p of shown) sums.set(p.kind, (sums.get(p.kind) ?? 0) + 1);
     c.save();
     c.beginPath();
     c.rect(left, top - 16 * ratio, width, height + 16 * ratio);
@@ -180,6 +185,7 @@ export class Sequence {
     for (const k of kinds) {
       c.fillStyle = c.strokeStyle = colour(k.colour);
       c.lineWidth = 1.5 * ratio;
+      const n = sums.get(k.kind), r = (k.shape === "bar" ? 4 : n > 800 ? 2.5 : n > 100 ? 3.5 : k.shape === "diamond" ? 6.5 : 4.5) * ratio;
       c.setLineDash(k.shape === "box" ? [3 * ratio, 2 * ratio] : []);
       if (k.shape === "steps") {
         this.paintSteps(u, c, k.kind);
@@ -235,11 +241,13 @@ export class Sequence {
     this.zoom([min + by, max + by]);
   }
 
-  // toFirst shows the first event.
-  toFirst() {
-    const events = this.points.filter((p) => !ordinary.has(p.kind));
-    const span = Math.max((this.whole[1] - this.whole[0]) / 50, 10_000);
-    this.zoom([events[0].time_ns - span, events[0].time_ns + 3 * span]);
+  // toNext shows the next event behind what is shown; the first one if all is shown, or none is left.
+  toNext() {
+    const { min, max } = this.uplot.scales.x, all = min <= this.whole[0] && max >= this.whole[1];
+    const is = (p) => !ordinary.has(p.kind), later = all ? -1 : this.points.findIndex((p) => is(p) && p.time_ns > max);
+    const at = later >= 0 ? later : this.points.findIndex(is), last = this.points.length - 1;
+    const from = this.points[Math.max(at - before, 0)].time_ns, to = this.points[Math.min(at - before + readable, last)].time_ns;
+    this.zoom([from, Math.max(to, this.points[at].time_ns + 1000)]);
   }
 
   // point says what is nearest to the pointer.

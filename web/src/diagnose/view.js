@@ -7,6 +7,7 @@ import { Sequence } from "./sequence.js";
 import { meaningOf, titleOf } from "./words.js";
 
 const mostRows = 200; // of a table
+const firstVerdicts = 8; // that are shown at once
 
 const plural = (n, what) => `${format.count(n)} ${what}${n === 1 ? "" : "s"}`;
 const sum = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
@@ -46,6 +47,7 @@ export class View {
     this.traceOf = trace;
     this.answer = el("section", { class: "panel answer", "aria-labelledby": "conclusion" });
     this.verdicts = el("ol", { class: "verdicts" });
+    this.others = el("button", { type: "button", onclick: () => this.showVerdicts(this.report.verdicts.length) });
     this.sequence = trace && new Sequence();
     this.plotTitle = el("p", { class: "subject" });
     this.plotState = el("p", { class: "muted", role: "status" });
@@ -91,7 +93,7 @@ export class View {
       el("div", { class: "filters" }, el("label", {}, "Show only", this.text), el("label", { class: "check" }, this.only, "with something wrong")),
       el("h3", {}, "Hosts"), this.hosts.node, el("h3", {}, "Connections, by who sends the requests"), this.connections.node, this.shown);
     this.read = el("section", { class: "panel read", "aria-labelledby": "read" });
-    this.node = el("div", { class: "report" }, this.answer, this.verdicts, this.evidence, this.tables, this.read);
+    this.node = el("div", { class: "report" }, this.answer, this.verdicts, el("p", {}, this.others), this.evidence, this.tables, this.read);
   }
 
   loud(n) {
@@ -108,8 +110,7 @@ export class View {
     this.report = report;
     this.rows = rowsOf(report);
     this.showAnswer();
-    this.verdicts.replaceChildren(...report.verdicts.map((v, i) => this.verdict(v, i + 1)));
-    this.verdicts.hidden = report.verdicts.length === 0;
+    this.showVerdicts(firstVerdicts);
     this.showRead(warnings);
     this.fill();
     if (!this.sequence) return;
@@ -132,6 +133,14 @@ export class View {
         fact("Half answered within", within(s.rtt))));
   }
 
+  showVerdicts(most) {
+    const all = this.report.verdicts;
+    this.verdicts.replaceChildren(...all.slice(0, most).map((v, i) => this.verdict(v, i + 1)));
+    this.verdicts.hidden = all.length === 0;
+    this.others.parentNode.hidden = all.length <= most;
+    setText(this.others, `Show the other ${all.length - most}`);
+  }
+
   verdict(v, n) {
     const more = v.connections > 1 ? ` (${plural(v.connections, "connection")}; the figures are of the worst one)` : "";
     const row = worst(this.rows, v), about = row?.record.verdicts.includes(v.verdict);
@@ -142,7 +151,7 @@ export class View {
       el("p", { class: "subject" }, v.subject.replaceAll(" -> ", " → ") + more, " ", el("code", {}, v.verdict)),
       el("p", {}, meaningOf(v.verdict)),
       el("dl", { class: "why-what" }, el("dt", {}, "What shows it"), el("dd", { class: "shows" }, v.evidence), el("dt", {}, "What to change"), el("dd", { class: "change" }, v.advice)),
-      commands.length > 0 && el("pre", { class: "commands", tabindex: "0", role: "region", "aria-label": "Commands for " + titleOf(v.verdict) }, commands.join("\n")) || null,
+      commands.length > 0 ? el("pre", { class: "commands" }, commands.join("\n")) : null,
       el("p", { class: "row" },
         commands.length > 0 ? el("button", { type: "button", class: "primary", onclick: () => this.copy(commands.join("\n") + "\n", said) }, "Copy the commands to change") : null,
         this.sequence && about ? el("button", { type: "button", onclick: () => this.plot(row, true) }, "Show it on the plot") : null, said));
