@@ -39,8 +39,10 @@ func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 
 // Diagnosis is the report of Health, whose connections can be traced in the capture.
 type Diagnosis struct {
-	Report *health.Report
-	judge  *judge
+	Name     string         `json:"name"` // of the capture
+	Warnings []string       `json:"warnings"`
+	Report   *health.Report `json:"report"`
+	judge    *judge
 }
 
 // Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
@@ -81,7 +83,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	if err := h.again(h.follow); err != nil {
 		return nil, err
 	}
-	return &Diagnosis{h.report(), h}, nil
+	return &Diagnosis{c.name, c.Warnings, h.report(), h}, nil
 }
 
 // again reads the capture once more.

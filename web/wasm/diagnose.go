@@ -9,7 +9,6 @@ import (
 	"syscall/js"
 
 	"github.com/cnpgate/cnpgate/control/replay"
-	"github.com/cnpgate/cnpgate/health"
 )
 
 // file reads a file of the page, of which the browser gives a part at a time: it is never in memory as a whole. Go keeps every object that JavaScript
@@ -61,14 +60,7 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// diagnosed is the answer to "diagnose": what `cnpgate replay --health` says of a capture.
-type diagnosed struct {
-	Name     string         `json:"name"`
-	Warnings []string       `json:"warnings"`
-	Report   *health.Report `json:"report"`
-}
-
-// diagnose judges the RDMA connections of a capture.
+// diagnose judges the RDMA connections of a capture, as `cnpgate replay --health` does.
 func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
 	var a struct {
 		Name        string
@@ -84,10 +76,8 @@ func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.diagnosis, err = replay.Diagnose(c, replay.HealthOptions{RoCEPort: a.RoCEPort, Connections: a.Connections}); err != nil {
-		return nil, err
-	}
-	return diagnosed{a.Name, c.Warnings, r.diagnosis.Report}, nil
+	r.diagnosis, err = replay.Diagnose(c, replay.HealthOptions{RoCEPort: a.RoCEPort, Connections: a.Connections})
+	return r.diagnosis, err
 }
 
 // trace reads the capture again for what passed of one end's requests.
