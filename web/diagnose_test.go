@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"encoding/base64"
 	"errors"
 	"io"
 	"os"
@@ -212,11 +213,64 @@ func TestDiagnoseLarge(t *testing.T) {
 	p.NoErrors()
 }
 
+// TestDiagnoseUse: a file that is dropped is read; filters, plot, events and commands are what a person asks for; what is no capture is refused with the reason.
+func TestDiagnoseUse(t *testing.T) {
+	p := open(t, "diagnose.html", laptop)
+	drop := func(name string, content []byte) {
+		browser.Eval[bool](p, `(() => {
+			const data = new DataTransfer(), bytes = Uint8Array.from(atob("`+base64.StdEncoding.EncodeToString(content)+`"), (c) => c.charCodeAt(0));
+			data.items.add(new File([bytes], "`+name+`"));
+			document.getElementById("drop").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+			return true;
+		})()`)
+	}
+	drop("notes.txt", []byte("this is no capture at all"))
+	p.Wait(`document.querySelector("#message.wrong")?.textContent.includes("not a pcap or pcapng file")`)
+	content, err := os.ReadFile(cases + "cat_two.pcap.zst") // two connections, of which one is worse
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop("cat_two.pcap.zst", content)
+	p.Wait(`document.title.startsWith("cat_two.pcap.zst: ") && document.querySelector(".sequence:not(.stale)")`)
+	for _, c := range []struct{ script, shows string }{
+		// Another connection is chosen by the table.
+		{`(() => { document.querySelectorAll(".tables tbody")[1].rows[1].querySelector("button").click(); return document.querySelectorAll("tr.marked").length + document.querySelector("tr.marked + tr, tr.marked").parentNode.rows[1].className; })()`, "1marked"},
+		// Filters.
+		{`(() => { const i = document.querySelector("input[type=search]"); i.value = "no such host"; i.oninput(); const n = document.querySelectorAll(".tables tbody tr").length; i.value = ""; i.oninput(); return n + " " + document.querySelectorAll(".tables tbody")[1].rows.length; })()`, "0 2"},
+		// The table of events has what was sent again.
+		{`document.querySelector(".words tbody").textContent.includes("sent again, PSN") + ""`, "true"},
+		// A kind of points can be hidden, and the view be moved.
+		{`(() => { const b = document.querySelector(".kinds button"); b.click(); return b.getAttribute("aria-pressed"); })()`, "false"},
+		{`(() => { for (const b of document.querySelectorAll(".tools button")) b.click(); return document.querySelectorAll(".sequence canvas").length + ""; })()`, "1"},
+		{`(() => { let text; navigator.clipboard.writeText = async (t) => (text = t); document.querySelector(".verdict .primary").click(); return text.split("\n")[0].slice(0, 14); })()`, "ethtool -S $IF"},
+	} {
+		if got := browser.Eval[string](p, c.script); got != c.shows {
+			t.Errorf("%s: %q, expected %q", c.script, got, c.shows)
+		}
+	}
+	p.Wait(`document.querySelector(".sequence:not(.stale)")`)
+	p.Accessible()
+	p.NoErrors()
+}
+
+// TestDiagnoseWords: each verdict has plain words.
+func TestDiagnoseWords(t *testing.T) {
+	text, err := os.ReadFile("src/diagnose/words.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range health.Names {
+		if strings.Count(string(text), `  "`+name+`": [`) != 1 {
+			t.Errorf("words.js has no words for %s", name)
+		}
+	}
+}
+
 // TestDiagnosePictures: the view can be used by everyone, and nothing is wider than the screen.
 func TestDiagnosePictures(t *testing.T) {
 	p := open(t, "diagnose.html", laptop)
 	dir := os.Getenv("CNPGATE_PICTURES") // for people to look at
-	for _, name := range []string{"", "e_spur64.pcap.zst", "sll2_twice.pcap.zst", "selrep_behind.pcap.zst", "restart_0_0.pcap.zst"} {
+	for _, name := range []string{"", "e_spur64.pcap.zst", "sll2_twice.pcap.zst", "selrep_behind.pcap.zst", "restart_0_0.pcap.zst", "f_ignores_cnps.pcap.zst", "e_read256.pcap.zst", "capdrop_bursts.pcap.zst", "ce_no_cnp.pcap.zst", "read_adaptive40.pcap.zst", "rnr_exceeded.pcap.zst", "blackhole_nak.pcap.zst"} {
 		if name != "" {
 			path, err := filepath.Abs(cases + name)
 			if err != nil {

@@ -30,7 +30,7 @@ var tabs = []struct{ name, shows string }{
 	{"episodes", `document.querySelectorAll('.timeline rect').length === 40`},
 	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
-	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind') && document.querySelector('.tables tbody').rows.length === 2`},
+	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
 	{"health", `document.body.textContent.includes('no link since noon')`},
 	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
 	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},

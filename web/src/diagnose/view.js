@@ -9,6 +9,8 @@ import { meaningOf, titleOf } from "./words.js";
 const mostRows = 200; // of a table
 const firstVerdicts = 8; // that are shown at once
 
+const placeholders = [["$IF", "the RDMA interface"], ["$DEVICE", "its PCI address"], ["$PRIO", "the priority of the traffic, often 3"], ["$INDEX", "the number that show_gids prints"]];
+
 const plural = (n, what) => `${format.count(n)} ${what}${n === 1 ? "" : "s"}`;
 const sum = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
 const within = (rtt) => (rtt ? format.time(rtt.p50_ns) : "–");
@@ -145,13 +147,14 @@ export class View {
     const more = v.connections > 1 ? ` (${plural(v.connections, "connection")}; the figures are of the worst one)` : "";
     const row = worst(this.rows, v), about = row?.record.verdicts.includes(v.verdict);
     const said = el("p", { class: "muted said", role: "status" });
-    const commands = v.commands ?? [];
+    const commands = v.commands ?? [], open = placeholders.filter(([name]) => commands.some((c) => c.includes(name)));
     return el("li", { class: "panel verdict" },
       el("h3", {}, el("span", { class: "number" }, String(n)), titleOf(v.verdict)),
       el("p", { class: "subject" }, v.subject.replaceAll(" -> ", " → ") + more, " ", el("code", {}, v.verdict)),
       el("p", {}, meaningOf(v.verdict)),
       el("dl", { class: "why-what" }, el("dt", {}, "What shows it"), el("dd", { class: "shows" }, v.evidence), el("dt", {}, "What to change"), el("dd", { class: "change" }, v.advice)),
       commands.length > 0 ? el("pre", { class: "commands" }, commands.join("\n")) : null,
+      open.length > 0 ? el("p", { class: "muted open" }, open.map(([name, what]) => `${name} is ${what}`).join("; ") + ".") : null,
       el("p", { class: "row" },
         commands.length > 0 ? el("button", { type: "button", class: "primary", onclick: () => this.copy(commands.join("\n") + "\n", said) }, "Copy the commands to change") : null,
         this.sequence && about ? el("button", { type: "button", onclick: () => this.plot(row, true) }, "Show it on the plot") : null, said));
