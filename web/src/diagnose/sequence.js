@@ -23,7 +23,8 @@ const byKind = new Map(kinds.map((k) => [k.kind, k]));
 const ordinary = new Set(["ack", "request", "response"]);
 const mostEvents = 200; // rows of the table of events
 const near = 24; // CSS pixels: how far from a point the pointer may be
-const readable = 400; // points that are shown at first if there are many, from a little before an event on
+const many = 4000; // points: if there are more, the first event is shown in place of all
+const readable = 400; // points that are shown around an event
 const before = 60; // of those
 
 // axisTime formats times in one unit, with as many digits as their step has.
@@ -45,7 +46,7 @@ const named = (p) => {
 
 // shapes draw a point at x, r pixels large. top and bottom are the ends of its PSNs, edge is that of the plot.
 const shapes = {
-  bar: (c, x, top, bottom, r) => c.fillRect(x - r / 3, top, (2 * r) / 3, Math.max(bottom - top, r / 2)),
+  bar: (c, x, top, bottom, r) => c.fillRect(x - r / 2.5, top - r / 2.5, r / 1.25, bottom - top + r / 1.25),
   box: (c, x, top, bottom, r) => c.strokeRect(x - r, top - r / 2, 2 * r, Math.max(bottom - top, 1) + r),
   square: (c, x, top, bottom, r) => c.fillRect(x - r, (top + bottom) / 2 - r, 2 * r, 2 * r),
   ring: (c, x, top, bottom, r) => {
@@ -139,7 +140,7 @@ export class Sequence {
     setText(this.more, events.length > mostEvents ? `The first ${mostEvents} of ${format.count(events.length)}.` : events.length ? "" : "Nothing but packets that were sent once, and answers.");
     this.note = trace.merged_ns > 0 ? `Packets of a kind within ${format.time(trace.merged_ns)} are one point.` : "";
     this.draw();
-    if (events.length && this.points.length > 2 * readable) this.toNext();
+    if (events.length && this.points.length > many) this.toNext();
     this.say();
   }
 
@@ -185,7 +186,7 @@ export class Sequence {
     for (const k of kinds) {
       c.fillStyle = c.strokeStyle = colour(k.colour);
       c.lineWidth = 1.5 * ratio;
-      const n = sums.get(k.kind), r = (k.shape === "bar" ? 4 : n > 800 ? 2.5 : n > 100 ? 3.5 : k.shape === "diamond" ? 6.5 : 4.5) * ratio;
+      const n = sums.get(k.kind), r = (n > 800 ? 2.5 : n > 100 ? 3.5 : k.shape === "diamond" ? 6.5 : 4.5) * ratio;
       c.setLineDash(k.shape === "box" ? [3 * ratio, 2 * ratio] : []);
       if (k.shape === "steps") {
         this.paintSteps(u, c, k.kind);
@@ -247,7 +248,8 @@ export class Sequence {
     const is = (p) => !ordinary.has(p.kind), later = all ? -1 : this.points.findIndex((p) => is(p) && p.time_ns > max);
     const at = later >= 0 ? later : this.points.findIndex(is), last = this.points.length - 1;
     const from = this.points[Math.max(at - before, 0)].time_ns, to = this.points[Math.min(at - before + readable, last)].time_ns;
-    this.zoom([from, Math.max(to, this.points[at].time_ns + 1000)]);
+    const margin = Math.max(to - from, 1000) / 50;
+    this.zoom([from - margin, to + margin]);
   }
 
   // point says what is nearest to the pointer.

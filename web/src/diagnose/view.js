@@ -9,7 +9,7 @@ import { meaningOf, titleOf } from "./words.js";
 const mostRows = 200; // of a table
 const firstVerdicts = 8; // that are shown at once
 
-const placeholders = [["$IF", "the RDMA interface"], ["$DEVICE", "its PCI address"], ["$PRIO", "the priority of the traffic, often 3"], ["$INDEX", "the number that show_gids prints"]];
+const placeholders = [["$IF", "the RDMA interface"], ["$DEVICE", "the PCI address of the NIC"], ["$PRIO", "the priority of the traffic, often 3"], ["$INDEX", "the number that show_gids prints"]];
 
 const plural = (n, what) => `${format.count(n)} ${what}${n === 1 ? "" : "s"}`;
 const sum = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
