@@ -1,7 +1,6 @@
 package health
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,9 +18,10 @@ type Verdict struct {
 	// Commands are what to type, with a comment that says where.
 	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 
-	of      []int      // numbers of the records
-	timeout int        // of ShortTimeOut: the local ACK timeout that suffices
-	lossy   netip.Addr // of a loss: the host on whose side it is
+	of       []int // numbers of the connections
+	from, to netip.Addr
+	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
+	lossy    netip.Addr // of a loss: the host on whose side it is
 }
 
 // The verdicts.
@@ -62,13 +62,14 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete,
 	} {
 		if v, ok := rule(c, i); ok {
-			v.Subject = c.subject(i)
 			all = append(all, v)
 		}
 	}
 	if v, ok := unexplained(c, i); ok && !slices.ContainsFunc(all, explains) {
-		v.Subject = c.subject(i)
 		all = append(all, v)
+	}
+	for n := range all {
+		all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
 	}
 	// What follows from these needs no verdict of its own.
 	has := func(name string) bool {
@@ -412,24 +413,4 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d CNPs went to it; after %d of %d that could be judged its rate did not fall", r.CNPs, r.Episodes-r.Obeyed, r.Episodes),
 		Advice:   "turn DCQCN's reaction point on for the traffic's priority (mlnx_qos, /sys/class/net/IF/ecn/roce_rp/enable/PRIO), and check that the NIC counts CNPs (rp_cnp_handled, rp_cnp_ignored)",
 	}, true
-}
-
-// merge joins verdicts with the same name and subject, and sorts them by weight.
-func merge(all []Verdict) []Verdict {
-	slices.SortStableFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject), cmp.Compare(b.Weight, a.Weight))
-	})
-	out := make([]Verdict, 0, len(all)) // never nil: in JSON it's []
-	for _, v := range all {
-		if n := len(out); n > 0 && out[n-1].Name == v.Name && out[n-1].Subject == v.Subject {
-			o := &out[n-1]
-			o.Connections += v.Connections
-			o.Weight += v.Weight
-			o.of = append(o.of, v.of...)
-			continue
-		}
-		out = append(out, v)
-	}
-	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
-	return out
 }
