@@ -7,7 +7,7 @@ import * as format from "../common/format.js";
 import { themeButton } from "../common/theme.js";
 import { View } from "./view.js";
 
-const passes = 4; // times that the engine reads a file for a report; less if no pair of directions is left to be found
+const passes = 4; // times that the engine reads most files for a report; more if they have very many connections, or are out of the order of time
 
 let engine = null;
 
@@ -42,9 +42,8 @@ const diagnose = async (file) => {
   byId("progress").value = 0;
   document.title = "What is wrong with my RDMA?";
   const progress = ({ pass, read, size }) => {
-    const done = (pass - 1 + read / Math.max(size, 1)) / passes;
-    byId("progress").value = Math.min(done, 1);
-    setText(byId("doing"), `Reading ${file.name} (${format.bytes(file.size)}), pass ${pass} of ${passes}`);
+    byId("progress").value = (pass - 1 + read / Math.max(size, 1)) / Math.max(passes, pass);
+    setText(byId("doing"), `Reading ${file.name} (${format.bytes(file.size)}), for the ${["first", "second", "third"][pass - 1] ?? pass + "th"} time`);
   };
   try {
     const answer = await mine.json("diagnose", { name: file.name, size: file.size, roceport: Number(byId("port").value), connections: Number(byId("connections").value) }, progress, file);
