@@ -16,7 +16,7 @@ export class Engine {
     this.last = 0;
     const script = inlined("engine-script");
     if (!script && location.protocol === "file:") {
-      failed("A browser starts no worker thread from a file, so this page needs a server: any that serves this folder, or “cnpgate sim incast-10ms --web”. " +
+      failed("A browser starts no worker thread from a file, so this page needs a server: any that serves this folder, “cnpgate replay --health --web”, or “cnpgate sim incast-10ms --web”. " +
         "“cnpgate sim incast-10ms --web=playground.html” writes a playground that works from a file.");
       return;
     }
