@@ -45,10 +45,8 @@ func (t *timing) obeys(after int64) bool {
 	if t.naks.n >= enough {
 		limit = min(limit, max(times*t.naks.most, ms))
 	}
-	for _, timeOut := range [...]*span{&t.Interval, &t.idle} {
-		if timeOut.n > 1 || timeOut.least > quiet { // a single short one may have been misjudged
-			limit = min(limit, timeOut.least*3/4)
-		}
+	if t.Interval.n > 1 || t.Interval.least > quiet { // a single short one may have been misjudged
+		limit = min(limit, t.Interval.least*3/4)
 	}
 	return after < limit
 }

@@ -139,7 +139,7 @@ func (h *Half) merge(o *Half) {
 	h.Ended = max(h.Ended, o.Ended)
 	for _, p := range [...][2]*span{
 		{&h.Interval, &o.Interval}, {&h.clean, &o.clean}, {&h.turn, &o.turn}, {&h.idle, &o.idle}, {&h.soon, &o.soon}, {&h.spacing, &o.spacing},
-		{&h.doubts.elapsed, &o.doubts.elapsed}, {&h.doubts.reads.age, &o.doubts.reads.age}, {&h.doubts.reads.spacing, &o.doubts.reads.spacing},
+		{&h.doubts.elapsed, &o.doubts.elapsed},
 	} {
 		p[0].merge(*p[1])
 	}

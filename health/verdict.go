@@ -132,12 +132,8 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 			every = h.soon.mean
 		}
 	}
-	spacing := h.spacing
-	if r := &h.doubts.reads; spacing.n < r.spacing.n {
-		every, spacing = r.age.mean, r.spacing
-	}
 	// Some senders time out too early now and then, at any RTT.
-	if spacing.n == 0 || spacing.mean > 16*trip {
+	if h.spacing.n == 0 || h.spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	when := fmt.Sprintf("every %v", Duration(every))
