@@ -1,6 +1,9 @@
 package health
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -56,19 +59,41 @@ func NewTrace(of *Record, requester int, offset int64) *Trace {
 
 // Packet passes a packet to the follower, as its method Packet does, and traces it.
 func (t *Trace) Packet(f *Follower, flow flowtable.Ref, k *flowtable.Key, b []byte, p *packet.Parsed, now int64) {
+	o := Read(b, p, now)
+	if s := f.slots[flow.Index]; s != 0 && s&waiting == 0 && t.found == f.at(s.id()) && s.side() == t.Requester && o.Opcode.Role() != packet.Response {
+		t.settle(&o)
+	}
 	f.Packet(flow, k, b, p, now)
 	s := f.slots[flow.Index]
 	if flow.Index == flowtable.None || s == 0 || s&waiting != 0 || f.at(s.id()).flows[s.side()] != flow || !t.isOf(f.at(s.id())) {
 		return
 	}
-	o := Read(b, p, now)
 	from := s.side()
 	if o.Opcode.Role() == packet.Response {
 		from ^= 1
 	}
-	if from == t.Requester {
-		t.packet(&f.at(s.id()).Half[from], &o)
+	if h := &t.found.Half[from]; from == t.Requester && h.pending.set && o.Opcode.Role() != packet.Response {
+		t.tally = tallyOf(h) // what it is, is said later
+	} else if from == t.Requester {
+		t.packet(h, &o)
 	}
+}
+
+// settle adds the request of which only the next one tells what it is; nil: there is none.
+func (t *Trace) settle(next *Packet) {
+	if h := t.found.Half[t.Requester]; h.pending.set { // a copy
+		p := h.pending.packet
+		h.settle(next)
+		t.packet(&h, &p)
+	}
+}
+
+// End completes the trace, after the last packet.
+func (t *Trace) End() {
+	if t.found != nil {
+		t.settle(nil)
+	}
+	slices.SortStableFunc(t.Points, func(a, b Point) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 }
 
 // CNP passes a CNP to the follower, as its method CNP does, and traces it.
@@ -99,12 +124,10 @@ func (t *Trace) isOf(c *Connection) bool {
 }
 
 // tally is what a packet changes of a Half, and tells what the packet was.
-type tally struct{ again, responsesAgain, late, twice, ce, missing, responsesMissing uint64 }
+type tally struct{ again, responsesAgain, late, twice, missing, responsesMissing uint64 }
 
 func tallyOf(h *Half) tally {
-	return tally{
-		h.AgainRequests.Packets, h.AgainResponses.Packets, h.OutOfOrder, h.Duplicates, h.CE, h.holes.missing(), h.reads.holes.missing(),
-	}
+	return tally{h.AgainRequests.Packets, h.AgainResponses.Packets, h.OutOfOrder, h.Duplicates, h.holes.missing(), h.reads.holes.missing()}
 }
 
 // packet adds a packet.
@@ -147,7 +170,7 @@ func (t *Trace) packet(h *Half, p *Packet) {
 		}
 	}
 	t.add(Point{kind, p.Time + t.offset, at, psns, 1})
-	if now.ce > then.ce {
+	if p.CE {
 		t.add(Point{PointCE, p.Time + t.offset, at, 1, 1})
 	}
 }

@@ -92,6 +92,7 @@ func (d *Diagnosis) Trace(connection, requester int) (*health.Trace, error) {
 	if err := h.followAll(); err != nil {
 		return nil, err
 	}
+	h.trace.End()
 	return h.trace, nil
 }
 
