@@ -60,7 +60,7 @@ func NewTrace(of *Record, requester int, offset int64) *Trace {
 // Packet passes a packet to the follower, as its method Packet does, and traces it.
 func (t *Trace) Packet(f *Follower, flow flowtable.Ref, k *flowtable.Key, b []byte, p *packet.Parsed, now int64) {
 	o := Read(b, p, now)
-	if s := f.slots[flow.Index]; s != 0 && s&waiting == 0 && t.found == f.at(s.id()) && s.side() == t.Requester && o.Opcode.Role() != packet.Response {
+	if s := f.slots[flow.Index]; s != 0 && s&waiting == 0 && s.side() == t.Requester && o.Opcode.Role() != packet.Response && t.isOf(f.at(s.id())) {
 		t.settle(&o)
 	}
 	f.Packet(flow, k, b, p, now)
@@ -90,7 +90,7 @@ func (t *Trace) settle(next *Packet) {
 
 // End completes the trace, after the last packet.
 func (t *Trace) End() {
-	if t.found != nil {
+	if t.found != nil && t.isOf(t.found) {
 		t.settle(nil)
 	}
 	slices.SortStableFunc(t.Points, func(a, b Point) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
