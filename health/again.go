@@ -102,7 +102,7 @@ func (h *Half) settle(next *Packet) {
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
 	switch {
-	case next != nil && ahead(next.PSN, h.next) < 0 && (next.PSN == end || ahead(next.PSN, end) > 0 && !h.holes.has(next.PSN, &h.recent)):
+	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
 	case asked && since > once:
 		what = sentAgain

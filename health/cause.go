@@ -22,16 +22,53 @@ func (h *Half) causeOf(o *episode) Cause {
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
-	case o.beyond != 0 && o.flags&jumped != 0 && h.reacts(o):
+	case o.beyond != 0 && o.flags&(jumped|whole) != whole && h.reacts(o):
 		return Implied
+	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
+		return NAKSequence // what it was asked for first was overtaken
+	case !h.longEnough(o):
+		return h.unlessTimeOut(o)
 	case o.answer != 0 && h.onItsWay(o), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reacts(o):
+	case o.beyond != 0 && h.reacts(o) && !h.onTime(o):
 		return Implied
+	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
+		return Spurious
 	case o.flags&refusedNow == 0 && h.answeredEarly(o):
 		return Spurious
 	}
 	return TimeOut
+}
+
+// prompt reports whether so long after a NAK a requester obeys it, as far as is known.
+func (h *Half) prompt(after int64) bool {
+	if h.naks.n > 0 {
+		return after <= 4*h.naks.mean
+	}
+	return !h.slow(after)
+}
+
+// shortest is the shortest time-out that a requester has, unless one was seen, ns.
+const shortest = ms / 4
+
+// longEnough reports whether a requester may have timed out: the packet was sent long enough ago.
+func (h *Half) longEnough(o *episode) bool {
+	sent := o.sent
+	if sent == 0 {
+		sent = o.first
+	}
+	return sent == 0 || o.at-sent >= min(shortest, h.silence()) || o.silent >= h.silence()
+}
+
+// unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
+func (h *Half) unlessTimeOut(o *episode) Cause {
+	switch {
+	case o.beyond != 0:
+		return Implied
+	case o.latestNAK != 0 && h.obeys(o.at-o.latestNAK):
+		return NAKSequence
+	}
+	return Unknown
 }
 
 // manyAnswers are not all lost in a row.
@@ -44,7 +81,16 @@ func (h *Half) onItsWay(o *episode) bool {
 }
 
 // reacts reports whether a requester asks for a READ response again because one beyond it came: about as long after it as it takes to react.
-func (h *Half) reacts(o *episode) bool { return h.obeys(o.at - o.beyond) }
+func (h *Half) reacts(o *episode) bool {
+	after := o.at - o.beyond
+	return !h.slow(after) && h.obeys(after)
+}
+
+// onTime reports whether all of a READ is asked for again a time-out after it was asked for before.
+func (h *Half) onTime(o *episode) bool {
+	late := o.at - o.sent - h.Interval.mean
+	return o.flags&whole != 0 && h.Interval.n > 0 && max(late, -late) < h.Interval.mean/8
+}
 
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip
 // after what was sent again is to an earlier packet. And a responder gives at most one answer to each packet: if more come than packets were sent again, one is
@@ -85,6 +131,9 @@ func (h *Half) reaction() int64 {
 	if h.turn.n < enough {
 		return 0
 	}
+	if h.naks.n > 0 {
+		return min(h.turn.least, h.naks.least) * 9 / 10
+	}
 	return h.turn.least * 9 / 10
 }
 
@@ -101,6 +150,7 @@ func (h *Half) conclude(o *episode) {
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
+	h.concluded = cause
 	if o.at == r.reads {
 		r.readCause = cause
 	}
@@ -121,6 +171,9 @@ func (h *Half) conclude(o *episode) {
 		if lost {
 			h.LostDownstream++
 		}
+		if o.flags&whole == 0 || o.answer == 0 {
+			h.doubts.parts++
+		}
 		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 {
 			d := &h.doubts.reads
 			d.sent.plus(o.requests)
@@ -129,6 +182,10 @@ func (h *Half) conclude(o *episode) {
 			if d.episodes++; lost {
 				d.lost++
 			}
+		}
+	case Spurious:
+		if o.came != 0 && o.first != 0 {
+			h.doubts.took.add(o.came - o.first)
 		}
 	case TimeOut:
 		h.lostByTimeOut(o)
@@ -142,7 +199,7 @@ func (h *Half) lostByTimeOut(o *episode) {
 	case o.answer != 0:
 		late := &d.late
 		if o.flags&wentOn == 0 {
-			late = &doubt{}
+			late = &d.last
 		}
 		late.sent.plus(o.requests)
 		late.sent.plus(o.responses)
@@ -157,15 +214,19 @@ func (h *Half) lostByTimeOut(o *episode) {
 			h.LostDownstream++
 			late.lost++
 		}
-	case o.flags&(missed|overdue) != overdue || h.flags&answered == 0:
-	default:
-		h.LostDownstream++
+	case o.flags&missed == 0 && h.flags&answered != 0:
+		early := &d.last
 		if o.came != 0 && o.first != 0 && o.flags&wentOn != 0 {
-			d.early.sent.plus(o.requests)
-			d.early.requests += o.requests.Packets
-			d.early.episodes++
-			d.early.lost++
+			early = &d.early
 			d.elapsed.add(o.came - o.first)
+		}
+		early.sent.plus(o.requests)
+		early.sent.plus(o.responses)
+		early.requests += o.requests.Packets
+		early.episodes++
+		if o.flags&overdue != 0 {
+			h.LostDownstream++
+			early.lost++
 		}
 	}
 }
@@ -175,7 +236,10 @@ type doubts struct {
 	early   doubt  // before an answer. Its responder may answer several packets at once
 	elapsed span   // from the first transmission to the answer, of those
 	late    doubt  // after an answer, which the requester had not got yet, or which was lost
+	last    doubt  // those after which the requester sent nothing new
+	took    span   // from the first transmission to the answer, of spurious time-outs
 	reads   doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
+	parts   uint64 // and those that are not such, as something is missing
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
 }
@@ -198,15 +262,22 @@ func (h *Half) decide() {
 		h.conclude(&r.list[i])
 	}
 	r.n = 0
+	for i := range r.naks { // they are lost, though not sent again yet
+		n := &r.naks[i]
+		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) {
+			h.LostDownstream++
+		}
+	}
 	if h.NAKs[0] > 0 {
 		return
 	}
 	d := &h.doubts
 	again := d.packets >= 3 && d.rounds >= 2*d.packets // again and again, although each transmission was acknowledged
-	if again || h.mostly(&d.late) {
+	late := again || h.mostly(&d.late)
+	if late {
 		h.moveToSpurious(TimeOut, &d.late)
 	}
-	if h.mostly(&d.reads) {
+	if d.reads.episodes > 8*d.parts && h.mostly(&d.reads) {
 		h.moveToSpurious(Implied, &d.reads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
@@ -214,13 +285,17 @@ func (h *Half) decide() {
 	const enough = 3
 	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
-		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
+		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean || e.n > 0 && e.most <= h.clean.most*9/8
 	}
-	if alike || h.mostly(&d.early) {
+	early := alike || h.mostly(&d.early)
+	if early {
 		h.moveToSpurious(TimeOut, &d.early)
 		if h.clean.n < enough {
 			h.clean = *e
 		}
+	}
+	if early || late {
+		h.moveToSpurious(TimeOut, &d.last)
 	}
 }
 

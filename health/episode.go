@@ -16,11 +16,12 @@ type episode struct {
 	first    int64
 	silent   int64 // ns since the request before
 	// What may have made the requester go back, by its time, ns; 0: nothing did.
-	nak    int64
-	rnr    int64
-	timer  int64 // ns, of the RNR NAK
-	beyond int64 // of a READ: a response beyond one that is missing
-	answer int64 // an answer to psn: it may have been on its way, or lost
+	nak       int64
+	rnr       int64
+	timer     int64 // ns, of the RNR NAK
+	latestNAK int64 // a NAK for any packet
+	beyond    int64 // of a READ: a response beyond one that is missing
+	answer    int64 // an answer to psn: it may have been on its way, or lost
 
 	passed     uint32 // answers that had passed before, to psn and what is behind it
 	came       int64  // when an answer to psn came after it
@@ -229,8 +230,12 @@ func (h *Half) continues(p *Packet, before int64) bool {
 		return false
 	}
 	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
-		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN && n.at > r.at {
-			return false
+		n := all.of(p.PSN, h.answers.acked)
+		if n == nil || n.at <= r.at {
+			continue
+		}
+		if n.psn == p.PSN || ahead(p.PSN, r.next) < 0 && h.naks.n > 0 && p.Time-n.at >= h.naks.least*3/4 {
+			return false // what it was asked for first may be lost again
 		}
 	}
 	if p.Time-before < h.silence() {
@@ -267,7 +272,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	r := &h.repeat
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, flags: current}
+	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, latestNAK: r.nakAt, flags: current}
 	set := func(flag uint16, is bool) {
 		if is {
 			o.flags |= flag
@@ -382,7 +387,7 @@ func (h *Half) obeyed(o *episode) {
 	r := &h.repeat
 	switch o.cause {
 	case Implied:
-		h.naks.add(o.at - o.beyond)
+		h.implied.add(o.at - o.beyond)
 	case NAKSequence:
 		h.naks.add(o.at - o.nak)
 		if n := r.naks.of(o.psn, h.answers.acked); n != nil {

@@ -14,30 +14,31 @@ type Half struct {
 	Begun   int64 // time of the first request, and of the last one
 	Ended   int64
 
-	mtu     uint32 // payload of a full packet, once known
-	largest uint32 // payload of any
-	next    uint32 // after the highest PSN sent
-	most    int32  // packets that were outstanding at any time, also before any answer was seen
-	base    uint32 // the first PSN that was followed
-	loose   uint32 // how much farther next may be: a READ whose number of responses isn't known
-	read    Packet // the last READ request
-	flags   uint8
-	holes   holes
-	recent  recent
-	probes  probes
-	answers answers
-	early   early
-	sends   answers // when PSNs were sent for the first time
-	ids     ids
-	hops    [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
-	pending pending
-	repeat  repeat
-	doubts  doubts
-	reads   reads
-	big     big
-	sent    int64 // time of the last request
-	newest  int64 // time of the last one with a new PSN
-	grown   uint32
+	mtu       uint32 // payload of a full packet, once known
+	largest   uint32 // payload of any
+	next      uint32 // after the highest PSN sent
+	most      int32  // packets that were outstanding at any time, also before any answer was seen
+	base      uint32 // the first PSN that was followed
+	loose     uint32 // how much farther next may be: a READ whose number of responses isn't known
+	read      Packet // the last READ request
+	flags     uint8
+	holes     holes
+	recent    recent
+	probes    probes
+	answers   answers
+	early     early
+	sends     answers // when PSNs were sent for the first time
+	ids       ids
+	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
+	pending   pending
+	concluded Cause // of the latest episode that was
+	repeat    repeat
+	doubts    doubts
+	reads     reads
+	big       big
+	sent      int64 // time of the last request
+	newest    int64 // time of the last one with a new PSN
+	grown     uint32
 }
 
 const (

@@ -97,7 +97,7 @@ func (h *Half) readResponse(p *Packet) {
 		r.holes.add(r.next, uint32(d), p.Time)
 	case d < 0:
 		const twice = 5 * ms / 1000 // a copy of the capture's
-		if before != 0 && p.Time-before < min(twice, h.soonest()) {
+		if before != 0 && p.Time-before < twice {
 			h.Duplicates++
 			return
 		}

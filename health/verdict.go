@@ -120,7 +120,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	if rtt.n < 3 {
-		trip = max(trip, h.doubts.elapsed.least, h.Interval.mean) // where a packet was lost, it took longer
+		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
 	}
 	if d := &h.doubts; d.packets > 0 && d.rounds >= 2*d.packets { // the ACKs take longer than so many time-outs
 		trip = max(trip, int64(d.rounds/d.packets+1)*h.Interval.mean)
