@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,9 +219,12 @@ func TestDiagnoseLarge(t *testing.T) {
 	p.NoErrors()
 }
 
-// TestDiagnoseUse: a file that is dropped is read; filters, plot, events and commands are what a person asks for; what is no capture is refused with the reason.
+// TestDiagnoseUse: a file that is dropped is read, also once the server, which is any that has the files, is gone; filters, plot, events and commands are
+// what a person asks for; what is no capture is refused with the reason.
 func TestDiagnoseUse(t *testing.T) {
-	p := open(t, "diagnose.html", laptop)
+	server := httptest.NewServer(http.FileServerFS(os.DirFS(browser.Build(t, ".."))))
+	defer server.Close()
+	p := browser.Open(t, server.URL+"/diagnose.html", laptop)
 	drop := func(name string, content []byte) {
 		browser.Eval[bool](p, `(() => {
 			const data = new DataTransfer(), bytes = Uint8Array.from(atob("`+base64.StdEncoding.EncodeToString(content)+`"), (c) => c.charCodeAt(0));
@@ -230,6 +235,7 @@ func TestDiagnoseUse(t *testing.T) {
 	}
 	drop("notes.txt", []byte("this is no capture at all"))
 	p.Wait(`document.querySelector("#message.wrong")?.textContent.includes("not a pcap or pcapng file")`)
+	server.Close()
 	content, err := os.ReadFile(cases + "cat_two.pcap.zst") // two connections, of which one is worse
 	if err != nil {
 		t.Fatal(err)

@@ -195,9 +195,11 @@ export class View {
     const fits = (row) => !text || [nameOf(row), row.record.ended, ...row.record.verdicts, ...row.record.verdicts.map(titleOf)].some((t) => t.toLowerCase().includes(text));
     const rows = this.rows.filter((row) => (!only || row.record.verdicts.length > 0) && fits(row));
     const hosts = new Set(rows.flatMap((row) => row.record.ends.map((e) => e.ip)));
-    this.hosts.show(this.report.hosts.filter((h) => (!text && !only) || hosts.has(h.name)).slice(0, mostRows));
+    const listed = this.report.hosts.filter((h) => (!text && !only) || hosts.has(h.name));
+    this.hosts.show(listed.slice(0, mostRows));
     this.connections.show(rows.slice(0, mostRows));
-    setText(this.shown, rows.length > mostRows ? `The first ${mostRows} of ${format.count(rows.length)}; filter to see others.` : "");
+    const left = [[listed.length, "hosts"], [rows.length, "rows of connections"]].filter(([n]) => n > mostRows);
+    setText(this.shown, left.length ? `Shown are ${left.map(([n, what]) => `${mostRows} of ${format.count(n)} ${what}`).join(" and ")}; filter to see others.` : "");
   }
 
   showRead(warnings) {
