@@ -179,6 +179,7 @@ func (h *Half) conclude(o *episode) {
 			d.sent.plus(o.requests)
 			d.sent.plus(o.responses)
 			d.requests += o.requests.Packets
+			h.doubts.asked.add(o.at - o.sent)
 			if d.episodes++; lost {
 				d.lost++
 			}
@@ -239,6 +240,7 @@ type doubts struct {
 	last    doubt  // those after which the requester sent nothing new
 	took    span   // from the first transmission to the answer, of spurious time-outs
 	reads   doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
+	asked   span   // how long after the same request: after a time-out always as long
 	parts   uint64 // and those that are not such, as something is missing
 	rounds  uint32 // all time-outs after an answer, and of how many packets
 	packets uint32
@@ -277,7 +279,7 @@ func (h *Half) decide() {
 	if late {
 		h.moveToSpurious(TimeOut, &d.late)
 	}
-	if d.reads.episodes > 8*d.parts && h.mostly(&d.reads) {
+	if d.reads.episodes > 8*d.parts && d.asked.most < d.asked.least*5/4 && h.mostly(&d.reads) {
 		h.moveToSpurious(Implied, &d.reads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.

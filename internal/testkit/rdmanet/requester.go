@@ -52,6 +52,7 @@ type requester struct {
 	from     int64 // its first PSN, which isn't the request's if only the rest of a READ is missing
 	high     int64 // after the highest PSN sent
 	resend   []int64
+	acked    int64          // of a selective NIC: an ACK came for all before, though of READs responses may be missing
 	got      map[int64]bool // READ responses behind a gap, of a selective NIC
 
 	episode  *Episode
@@ -61,12 +62,12 @@ type requester struct {
 	retries  int
 	refusals int
 	waits    int64 // the requester sends nothing before, ns
-	deadline int64 // of the timer; never: it doesn't run
+	due      int64 // after the highest PSN since the requester last went back whose packet asks for an answer
+	deadline int64 // of the timer, which runs while such an answer is due; never: it doesn't run
 	ticking  int64 // when the timer's event comes; never: none is due
 	pumping  bool
-	Failed   bool
-	FailedAt int64
-	GaveUp   bool
+	Failed   bool // the connection has ended with an error
+	GaveUp   bool // because no answer came to too many retries
 }
 
 // Post adds a message of a length in bytes to what the requester sends, at a time.
@@ -196,8 +197,11 @@ func (h *Half) emit(r *request, seq int64, e *Episode) {
 	h.Net.transmit(p)
 	h.note(p)
 	c.pace[h.End].sent(h.Net.now, c.bits(p), c.NIC.Rate)
-	if h.deadline == never {
-		h.arm()
+	if p.AckReq || r.answered() {
+		h.due = max(h.due, r.seq+r.psns)
+		if h.deadline == never {
+			h.arm()
+		}
 	}
 }
 
@@ -274,7 +278,7 @@ func (h *Half) retry(t Trigger, seq int64, by *Packet) {
 }
 
 func (h *Half) fail() {
-	h.Failed, h.FailedAt, h.deadline = true, h.Net.now, never
+	h.Failed, h.deadline = true, never
 }
 
 // goBack makes the requester send again from a PSN; a selective one only that one.
@@ -286,11 +290,12 @@ func (h *Half) goBack(t Trigger, seq int64, by *Packet) {
 			h.resend = append(h.resend, seq)
 		}
 		h.resendBy[seq] = e
+		h.arm()
 	} else {
 		h.episode = e
 		h.next, h.from = h.index(seq), seq
+		h.due, h.deadline = h.una, never
 	}
-	h.arm()
 	h.wake()
 }
 
@@ -304,7 +309,7 @@ func (h *Half) progress(before int64) {
 		h.oldest++
 	}
 	h.deadline = never
-	if h.una < h.high {
+	if h.una < h.due {
 		h.arm()
 	}
 }
@@ -322,6 +327,10 @@ func (h *Half) advance(to int64) bool {
 		default:
 			return false
 		}
+	}
+	for h.got[h.una] {
+		delete(h.got, h.una)
+		h.una++
 	}
 	return true
 }
@@ -372,20 +381,23 @@ func (h *Half) response(p *Packet) {
 		h.progress(before)
 		before = h.una
 		h.retry(Asked, seq, p)
-	case !h.advance(seq + 1):
-		h.missing(p)
+	default:
+		if h.Conn.NIC.Selective {
+			h.acked = max(h.acked, seq+1)
+		}
+		if !h.advance(seq + 1) {
+			h.missing(p)
+		}
 	}
 }
 
 func (h *Half) refused(p *Packet, seq int64) {
 	if h.refusals++; h.Conn.NIC.RNRRetries < 7 && h.refusals > h.Conn.NIC.RNRRetries {
-		h.GaveUp = true
 		h.fail()
 		return
 	}
 	h.waits = h.Net.now + rnrTimers[p.Syndrome&31]*10*usec
 	h.goBack(NotReadyNAK, seq, p)
-	h.deadline = never // it runs from when the requester sends again
 }
 
 // answer is a READ or ATOMIC response.
@@ -401,10 +413,7 @@ func (h *Half) answer(p *Packet, seq int64) {
 	switch {
 	case complete && seq == h.una:
 		h.una++
-		for h.una < h.high && h.got[h.una] {
-			delete(h.got, h.una)
-			h.una++
-		}
+		h.advance(max(h.acked, h.una))
 		return
 	case h.Conn.NIC.Selective:
 		h.got[seq] = true

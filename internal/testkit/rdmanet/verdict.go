@@ -277,7 +277,8 @@ func (j *judge) silence() {
 			most = 0
 		}
 	}
-	j.hold(j.full() && most >= fewTries && c.Scene.Kind != BigHole, "no-answer")
+	silent := c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole
+	j.hold(j.full() && most >= fewTries && silent, "no-answer")
 	if most < fewTries {
 		j.hold(false, "loss-downstream") // it may be that
 		if j.capture.View.both() && !slices.ContainsFunc(j.shown, func(p *Packet) bool { return p.Kind == Response }) {
@@ -398,7 +399,7 @@ func (j *judge) oneSided() {
 	}
 	other := j.half.Conn.Half[j.half.End^1]
 	alone := len(other.requests) == 0
-	j.hold(alone && len(j.shown) >= fewRequests && j.took() > 12*msec && v.Sample <= 1 && j.capture.readable(j.half.Conn.NIC), "asymmetric-path")
+	j.hold(alone && !j.broken() && len(j.shown) >= fewRequests && j.took() > 12*msec && v.Sample <= 1 && j.capture.readable(j.half.Conn.NIC), "asymmetric-path")
 }
 
 // sluggishness: a receiver takes longer to answer than the others.
