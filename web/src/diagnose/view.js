@@ -114,6 +114,7 @@ export class View {
     this.showAnswer();
     this.showVerdicts(firstVerdicts);
     this.showRead(warnings);
+    this.tables.hidden = this.rows.length === 0;
     this.fill();
     if (!this.sequence) return;
     this.evidence.hidden = this.rows.length === 0;
@@ -122,17 +123,19 @@ export class View {
   }
 
   showAnswer() {
-    const { summary: s, conclusion } = this.report, well = conclusion === "Nothing is wrong.";
+    const { summary: s, conclusion, frames } = this.report, well = conclusion === "Nothing is wrong.";
+    const unread = (frames?.unread ?? []).filter((u) => u.rdma).reduce((n, u) => n + u.frames, 0);
     const fact = (name, value, bad) => el("div", {}, el("dt", {}, name), el("dd", { class: bad ? "bad" : false }, value));
-    this.answer.replaceChildren(
+    this.answer.replaceChildren(...[
       el("h2", { id: "conclusion", class: "conclusion " + (well ? "good" : this.report.verdicts.length ? "bad" : "") }, conclusion),
-      el("dl", { class: "facts" },
+      unread > 0 ? el("p", {}, el("a", { href: "#read" }, `Why ${plural(unread, "RDMA frame")} could not be examined, and what to do`)) : null,
+      s.packets === 0 ? null : el("dl", { class: "facts" },
         fact("Seen", `${plural(s.connections, "connection")} between ${plural(s.hosts, "host")}, ${plural(s.packets, "packet")} in ${format.time(s.duration_ns)}`),
         fact("Sent again", plural(s.retransmitted.packets, "packet"), s.retransmitted.packets > 0),
         fact("Lost", `${or0(s.lost_upstream)} before here, ${or0(s.lost_downstream)} behind here`, s.lost_upstream + s.lost_downstream > 0),
         fact("Refused", `${plural(s.naks, "NAK")}, ${plural(s.rnr_naks, "RNR NAK")}`, s.naks + s.rnr_naks > 0),
         fact("Congestion", `${plural(s.ce_marked, "CE mark")}, ${plural(s.cnps, "CNP")}`),
-        fact("Half answered within", within(s.rtt))));
+        fact("Half answered within", within(s.rtt)))].filter(Boolean));
   }
 
   showVerdicts(most) {
@@ -210,12 +213,12 @@ export class View {
       { title: "RDMA", left: true, cell: (u) => (u.rdma ? el("strong", { class: "bad" }, "yes, or maybe") : "no") },
       { title: "First frame", cell: (u) => or0(u.first_frame) },
       { title: "What they are, and what to do", left: true, cell: (u) => el("span", { class: "wrong" }, [u.detail, u.advice].filter(Boolean).join("; ") || "–") },
-    ], { empty: "Every frame was examined." });
+    ], { empty: "None: every frame was examined." });
     unread.show(f?.unread ?? []);
     const list = (title, all) => (all.length ? [el("h3", {}, title), el("ul", {}, ...all.map((t) => el("li", {}, t)))] : []);
     this.read.replaceChildren(
       el("h2", { id: "read" }, f ? "What was read" : "What else should be known"),
-      ...(f ? [el("p", {}, `${plural(f.examined, "frame")} of ${format.count(f.total)} were examined.`), unread.node] : []),
+      ...(f ? [el("p", {}, `${plural(f.examined, "frame")} of ${format.count(f.total)} were examined.`), el("h3", {}, "Not examined"), unread.node] : []),
       ...list("Not wrong, but to be known", notes.map((n) => `${n.subject.replaceAll(" -> ", " → ")}: ${n.text}`)), ...list("About the capture", warnings),
       ...(!f && notes.length === 0 ? [el("p", { class: "muted" }, "Nothing.")] : []));
   }
