@@ -26,11 +26,13 @@ func (h *Half) causeOf(o *episode) Cause {
 		return Implied
 	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
+	case o.nak != 0: // which was lost, too
+		return TimeOut
 	case !h.longEnough(o):
 		return h.unlessTimeOut(o)
 	case o.answer != 0 && h.onItsWay(o), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reacts(o) && !h.onTime(o):
+	case o.beyond != 0 && h.reacts(o) && !h.onTime(o) && o.flags&(whole|sameAgain) != whole|sameAgain:
 		return Implied
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
 		return Spurious
@@ -39,6 +41,8 @@ func (h *Half) causeOf(o *episode) Cause {
 	}
 	return TimeOut
 }
+
+const fewTries = 3
 
 // prompt reports whether so long after a NAK a requester obeys it, as far as is known.
 func (h *Half) prompt(after int64) bool {
@@ -105,6 +109,9 @@ func (h *Half) answeredEarly(o *episode) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
+	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) && o.came-o.at < 2*(o.came-o.first) {
+		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
+	}
 	return o.answers > o.resent || o.allAnswers > o.allResent
 }
 
@@ -150,6 +157,9 @@ func (h *Half) conclude(o *episode) {
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
+	if cause == TimeOut && o.came+o.answer == 0 && o.flags&(wentOn|repeated) == 0 && h.flags&answered != 0 && r.tries < fewTries {
+		cause = Unknown // its answer may come yet
+	}
 	h.concluded = cause
 	if o.at == r.reads {
 		r.readCause = cause
@@ -171,18 +181,11 @@ func (h *Half) conclude(o *episode) {
 		if lost {
 			h.LostDownstream++
 		}
-		if o.flags&whole == 0 || o.answer == 0 {
+		if o.flags&whole == 0 {
 			h.doubts.parts++
 		}
 		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 {
-			d := &h.doubts.reads
-			d.sent.plus(o.requests)
-			d.sent.plus(o.responses)
-			d.requests += o.requests.Packets
-			h.doubts.asked.add(o.at - o.sent)
-			if d.episodes++; lost {
-				d.lost++
-			}
+			h.doubtRead(&h.doubts.reads, o, lost)
 		}
 	case Spurious:
 		if o.came != 0 && o.first != 0 {
@@ -197,9 +200,18 @@ func (h *Half) conclude(o *episode) {
 func (h *Half) lostByTimeOut(o *episode) {
 	d := &h.doubts
 	switch {
+	case o.answer != 0 && o.flags&(whole|jumped|wentOn) == whole|wentOn && !h.slow(o.at-o.answer):
+		lost := o.at-o.answer > h.silence() && o.flags&behindLost != 0
+		if lost {
+			h.LostDownstream++
+		}
+		h.doubtRead(&d.lateReads, o, lost)
 	case o.answer != 0:
 		late := &d.late
-		if o.flags&wentOn == 0 {
+		switch {
+		case h.slow(o.at - o.answer):
+			late = &doubt{}
+		case o.flags&wentOn == 0:
 			late = &d.last
 		}
 		late.sent.plus(o.requests)
@@ -232,18 +244,36 @@ func (h *Half) lostByTimeOut(o *episode) {
 	}
 }
 
+// doubtRead keeps an episode that asks for all of a READ again although its first response had passed.
+func (h *Half) doubtRead(d *doubt, o *episode, lost bool) {
+	d.sent.plus(o.requests)
+	d.sent.plus(o.responses)
+	d.requests += o.requests.Packets
+	if d.episodes++; lost {
+		d.lost++
+	}
+	h.doubts.asked.add(o.at - o.sent)
+	if o.beyond != 0 {
+		h.doubts.reacted.add(o.at - o.beyond)
+	}
+	h.doubts.odds = min(max(h.doubts.odds, 1)*o.psns, 1<<20)
+}
+
 // doubts are episodes that nothing has proved to be spurious time-outs.
 type doubts struct {
-	early   doubt  // before an answer. Its responder may answer several packets at once
-	elapsed span   // from the first transmission to the answer, of those
-	late    doubt  // after an answer, which the requester had not got yet, or which was lost
-	last    doubt  // those after which the requester sent nothing new
-	took    span   // from the first transmission to the answer, of spurious time-outs
-	reads   doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
-	asked   span   // how long after the same request: after a time-out always as long
-	parts   uint64 // and those that are not such, as something is missing
-	rounds  uint32 // all time-outs after an answer, and of how many packets
-	packets uint32
+	early     doubt  // before an answer. Its responder may answer several packets at once
+	elapsed   span   // from the first transmission to the answer, of those
+	late      doubt  // after an answer, which the requester had not got yet, or which was lost
+	last      doubt  // those after which the requester sent nothing new
+	took      span   // from the first transmission to the answer, of spurious time-outs
+	reads     doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
+	reacted   span   // and after a response beyond the first
+	odds      uint32 // one in so many that always the first response of a READ is lost, and no other
+	asked     span   // how long after the same request: after a time-out always as long
+	lateReads doubt  // the same, if they seem to be time-outs
+	parts     uint64 // and those that are not such, as something is missing
+	rounds    uint32 // all time-outs after an answer, and of how many packets
+	packets   uint32
 }
 
 type doubt struct {
@@ -279,8 +309,11 @@ func (h *Half) decide() {
 	if late {
 		h.moveToSpurious(TimeOut, &d.late)
 	}
-	if d.reads.episodes > 8*d.parts && d.asked.most < d.asked.least*5/4 && h.mostly(&d.reads) {
+	reads := doubt{requests: d.reads.requests + d.lateReads.requests, episodes: d.reads.episodes + d.lateReads.episodes}
+	alone := d.asked.most < d.asked.least*5/4 || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
+	if reads.episodes > 8*d.parts && alone && (h.mostly(&reads) || d.odds > 1000) {
 		h.moveToSpurious(Implied, &d.reads)
+		h.moveToSpurious(TimeOut, &d.lateReads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
@@ -303,7 +336,7 @@ func (h *Half) decide() {
 
 // mostly reports whether most packets were sent again.
 func (h *Half) mostly(d *doubt) bool {
-	return d.episodes >= 2 && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
+	return (d.episodes >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
 // moveToSpurious counts episodes as spurious.
