@@ -82,9 +82,6 @@ func (g *gateway) Notices() (all []string) {
 		all = append(all, err.Error())
 	}
 	g.reloading.Unlock()
-	if problem := g.heartbeat.notice(); problem != "" {
-		all = append(all, "bypass: the heartbeat has stopped: "+problem)
-	}
 	if g.draining.Load() {
 		all = append(all, "the gateway is being drained: no sender is asked to slow down; cnpgate drain --off ends that")
 	}

@@ -34,6 +34,9 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 		RunE: func(*cobra.Command, []string) error {
 			load := func() (*config.Config, error) { return config.Load(path) }
 			cfg, err := load()
+			if mistakes := (*config.Error)(nil); errors.As(err, &mistakes) {
+				err = &exitError{err, refused}
+			}
 			if err != nil {
 				return err
 			}
@@ -64,19 +67,13 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 		defer alive()
 		cfg, opening = s.cfg, s.open
 	}
-	out := outputs{{flag: "--report", path: reportPath}}
-	if err := out.check(); err != nil {
-		return err
-	}
 	devices, err := opening()
 	if err != nil {
 		return err
 	}
-	if err := out.open(ctx); err != nil { // not before: while another gateway has the devices, the file may be its report
-		return errors.Join(err, devices.close())
-	}
+	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups,
+		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
 			devices.limit(cfg, reportPath)
 			alive() // from now on the workers' steps count
@@ -97,11 +94,21 @@ func finish(result *report.Report, out outputs, closeDevices func() error) error
 	return errors.Join(err, closeDevices())
 }
 
+// reportTime is how long the end of a run waits for the reader of a report that is a named pipe.
+const reportTime = time.Second
+
 // save writes the report, if there is one and it is wanted.
 func save(result *report.Report, out outputs) error {
 	if result == nil || out[0].path == "" {
 		out.discard()
 		return nil
+	}
+	if out[0].file == nil { // it couldn't be opened so far
+		ctx, cancel := context.WithTimeout(context.Background(), reportTime)
+		defer cancel()
+		if err := out.open(ctx); err != nil {
+			return err
+		}
 	}
 	if err := result.Write(out[0].writer()); err != nil {
 		out.discard()

@@ -109,8 +109,17 @@ func printHealth(to io.Writer, h *api.Health) error {
 	if h.Healthy {
 		lines = append(lines, "healthy")
 	}
+	lines = append(lines, servicesDown(h.Services)...)
 	_, err := fmt.Fprintln(to, strings.Join(append(lines, h.Notices...), "\n"))
 	return err
+}
+
+// servicesDown has a line for each service that doesn't work.
+func servicesDown(services map[string]string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(services)) {
+		lines = append(lines, name+" doesn't work, and is tried again: "+services[name])
+	}
+	return lines
 }
 
 func isHealthy(h *api.Health) error {
