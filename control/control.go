@@ -78,6 +78,7 @@ type gateway struct {
 	episodes  *episodes
 	rdma      *rdma.Collector
 	heart     heart
+	threads   []atomic.Int64 // IDs of the workers' threads
 	services  services
 	exporter  atomic.Pointer[exporter]              // nil: no flow records are exported
 	fleet     atomic.Pointer[fleetlink.Participant] // nil: the gateway is alone
@@ -107,6 +108,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	c, o := g.started, &g.options
 	g.begin = time.Now()
 	backends := make([]burst.Backend, len(c.DPDK.Workers))
+	g.threads = make([]atomic.Int64, len(c.DPDK.Workers))
 	for i := range backends {
 		backends[i] = g.devices.Backend(i)
 	}

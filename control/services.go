@@ -91,7 +91,7 @@ func (one *service) run(ctx context.Context, log zerolog.Logger, run serve) {
 	}
 }
 
-// note notes whether the service works, and logs a change.
+// note notes whether the service works, and logs when that changes. The present reason is for the health: it may have the time or a port in it.
 func (one *service) note(log zerolog.Logger, err error) {
 	one.mutex.Lock()
 	defer one.mutex.Unlock()
@@ -100,7 +100,7 @@ func (one *service) note(log zerolog.Logger, err error) {
 		one.problem = err.Error()
 	}
 	switch {
-	case err != nil && one.problem != before:
+	case err != nil && before == "":
 		log.Error().Err(err).Msg("A service doesn't work. It is tried again. Forwarding doesn't depend on it.")
 	case err == nil && before != "":
 		log.Info().Msg("The service works again.")

@@ -28,7 +28,7 @@ func hostFaults(*config.Config) ([]config.Fault, []error) { return nil, nil }
 
 func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }
 
-func standBy(context.Context, *config.Config, func() (*config.Config, error), zerolog.Logger) (*standby, error) {
+func standBy(context.Context, *config.Config, func() (*config.Config, error), zerolog.Logger, func()) (*standby, error) {
 	return nil, errNoDPDK
 }
 

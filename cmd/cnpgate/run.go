@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -51,7 +52,9 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 
 // run forwards as cfg describes. A reload reads the configuration with load.
 func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, standby bool) error {
-	log := logger()
+	lines := newPatientLog(logOutput())
+	defer lines.flush()
+	log := loggerTo(lines)
 	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
@@ -59,7 +62,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	forwardHangups(hangups)
 	opening, alive := func() (*devices, error) { return open(cfg, log) }, func() {}
 	if standby {
-		s, err := standBy(ctx, cfg, load, log)
+		s, err := standBy(ctx, cfg, load, log, lines.flush)
 		if s == nil {
 			return err
 		}
@@ -117,13 +120,19 @@ func save(result *report.Report, out outputs) error {
 	return errors.Join(out.finish(), out.rename())
 }
 
-func logger() zerolog.Logger {
-	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
-	log := zerolog.New(os.Stderr)
+func logger() zerolog.Logger { return loggerTo(logOutput()) }
+
+// logOutput is where the log goes: standard error, as text if that is a terminal.
+func logOutput() io.Writer {
 	if isTerminal(os.Stderr) {
-		log = log.Output(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"})
+		return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}
 	}
-	return log.With().Timestamp().Logger()
+	return os.Stderr
+}
+
+func loggerTo(w io.Writer) zerolog.Logger {
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
+	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // echo is the time after the first signal in which a second one counts as the same: some supervisors signal a process and its group.
