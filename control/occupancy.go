@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -14,6 +15,14 @@ type usage struct {
 	wait  time.Duration // ready to run while another thread had the core, without the present wait
 	steal time.Duration // in which the hypervisor ran something else on the core
 	ready bool          // it runs, or could
+}
+
+// threadID is the ID of the calling thread; 0 where the kernel has no such file.
+func threadID() (id int64) {
+	if path, err := os.Readlink("/proc/thread-self"); err == nil {
+		id, _ = strconv.ParseInt(filepath.Base(path), 10, 64)
+	}
+	return id
 }
 
 // usageOf reads the usage of a thread of this process that is bound to a core; the zero usage if the kernel doesn't tell.

@@ -43,6 +43,9 @@ func TestAway(t *testing.T) {
 func TestUsage(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if got := threadID(); got != int64(unix.Gettid()) {
+		t.Errorf("the thread is %d, not %d", got, unix.Gettid())
+	}
 	from := usageOf(unix.Gettid(), 0)
 	for deadline := time.Now().Add(time.Minute); ; {
 		now := usageOf(unix.Gettid(), 0)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -32,7 +31,7 @@ func (r *workerRun) run(ready chan<- struct{}) error {
 		return fmt.Errorf("worker %d on core %d: %w", r.number, r.core, err)
 	}
 	defer leave()
-	r.threads[r.number].Store(int64(unix.Gettid()))
+	r.threads[r.number].Store(threadID())
 	defer r.endAtPanic()
 	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,20 @@ func TestLogNobodyReads(t *testing.T) {
 	}
 	if kept < waitingLines || kept+lost != all {
 		t.Errorf("%d lines were written and %d lost, of %d", kept, lost, all)
+	}
+}
+
+// TestGroupOf: the IDs of groups by their file.
+func TestGroupOf(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "group", []byte("root:x:0:\n# a comment\ncnpgate2:x:7:\ncnpgate:x:none:\ncnpgate:x:990:alice,bob\n"))
+	for name, want := range map[string]int{"root": 0, operators: 990, "none": -1, "": -1} {
+		if got := groupOf(filepath.Join(dir, "group"), name); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+	if got := groupOf(filepath.Join(dir, "none"), operators); got != -1 {
+		t.Errorf("without the file: %d", got)
 	}
 }
 

@@ -55,6 +55,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	lines := newPatientLog(logOutput())
 	defer lines.flush()
 	log := loggerTo(lines)
+	joinOperators(log)
 	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
