@@ -48,6 +48,8 @@ type Options struct {
 	Load func() (*config.Config, error)
 	// Hangups asks for a reload with each value received: SIGHUP.
 	Hangups <-chan struct{}
+	// Concerns are what harms a gateway with a configuration on this host, although it forwards; nil: not known.
+	Concerns func(*config.Config) []string
 	// Output opens the files that the end of the run writes; nil: there are none. It is called again later if it fails.
 	Output func(context.Context) error
 	// Started is called once every worker forwards, before the service manager is notified; may be nil.
@@ -80,6 +82,7 @@ type gateway struct {
 	heart     heart
 	threads   []atomic.Int64 // IDs of the workers' threads
 	services  services
+	concerns  concerns
 	exporter  atomic.Pointer[exporter]              // nil: no flow records are exported
 	fleet     atomic.Pointer[fleetlink.Participant] // nil: the gateway is alone
 }

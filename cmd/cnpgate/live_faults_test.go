@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
@@ -255,3 +257,34 @@ func TestLiveStarved(t *testing.T) {
 
 // schedIdle is SCHED_IDLE of sched(7): a thread that runs when no other wants to.
 const schedIdle = 5
+
+// TestLiveConcerns: of what harms a gateway although it forwards, check and the log say so, and show health does while it lasts.
+func TestLiveConcerns(t *testing.T) {
+	program := liveBinary(t)
+	enterNamespace(t)
+	ip(t, "link add br0 type bridge")
+	ip(t, "link set a0 master br0")
+	text := liveConfig + "endpoints: [{prefix: 10.1.0.0/16, accepts: [standard-cnp]}]\n"
+	const bridged, swapped = "a0 belongs to br0", "fabric and WAN look swapped"
+	if out, err := exec.Command(program, "check", writeConfig(t, text)).CombinedOutput(); err != nil || !strings.Contains(string(out), "warning: port fabric: "+bridged) {
+		t.Errorf("%v: %s", err, out)
+	}
+	p := startWith(t, program, text)
+	p.says(bridged, 1)
+	if err := p.turns(200, bridged); err != nil {
+		t.Error(err)
+	}
+	ip(t, "link set a0 nomaster")
+	b := newHost(t, "b1")
+	for qp := range uint32(8) { // an endpoint sends from the WAN
+		f := testkit.RoCE{Src: "10.1.0.1", Dst: "10.2.0.1", DestQP: 100 + qp, SourceQP: qp, Opcode: packet.RCWriteMiddle, Size: 500}.Frame()
+		if err := unix.Send(b.send, f, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.says(strings.ToUpper(swapped[:1])+swapped[1:], 1)
+	if _, body := p.health(); !strings.Contains(body, swapped) || strings.Contains(body, bridged) {
+		t.Errorf("health: %s", body)
+	}
+	p.stop()
+}

@@ -55,7 +55,6 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	lines := newPatientLog(logOutput())
 	defer lines.flush()
 	log := loggerTo(lines)
-	joinOperators(log)
 	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
@@ -75,9 +74,10 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	if err != nil {
 		return err
 	}
+	joinOperators(log)
 	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open,
+		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
 			devices.limit(cfg, reportPath)
 			alive() // from now on the workers' steps count
