@@ -1,9 +1,11 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 const (
@@ -23,8 +26,21 @@ const (
 
 // concerns are what harms the gateway although it forwards, as far as the last look has found. Any goroutine may read it.
 type concerns struct {
+	again chan struct{} // has a value when another configuration is in force
 	mutex sync.Mutex
 	all   []string
+	file  bool // the file differs
+}
+
+// addTo adds the metric of the file.
+func (c *concerns) addTo(v telemetry.Values) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	differs := uint64(0)
+	if c.file {
+		differs = 1
+	}
+	v.Add(telemetry.ConfigFileDiffers, "", differs)
 }
 
 func (c *concerns) list() []string {
@@ -43,6 +59,7 @@ func (g *gateway) watchConcerns(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-g.concerns.again:
 		}
 	}
 }
@@ -55,6 +72,10 @@ func (g *gateway) lookAtConcerns() {
 	if text := g.swapped(); text != "" {
 		all = append(all, text)
 	}
+	differs := g.fileDiffers()
+	if differs {
+		all = append(all, g.running.Load().File.Name+" differs from the configuration in force, and the next start uses the file: cnpgate reload --dry-run prints what would change")
+	}
 	before := g.concerns.list()
 	for _, text := range all {
 		if !slices.Contains(before, text) {
@@ -62,8 +83,15 @@ func (g *gateway) lookAtConcerns() {
 		}
 	}
 	g.concerns.mutex.Lock()
-	g.concerns.all = all
+	g.concerns.all, g.concerns.file = all, differs
 	g.concerns.mutex.Unlock()
+}
+
+// fileDiffers reports whether the file has another text than the configuration in force: after a reload with --confirm that went back, or an edit.
+func (g *gateway) fileDiffers() bool {
+	f := &g.running.Load().File
+	text, err := os.ReadFile(f.Name)
+	return err == nil && !bytes.Equal(text, f.Text)
 }
 
 // swapped says that the fabric and the WAN look swapped: the endpoints that may be notified are the fabric's, but they all send from the WAN. Nobody would ever be

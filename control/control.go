@@ -88,7 +88,7 @@ type gateway struct {
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
-	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
+	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}, concerns: concerns{again: make(chan struct{}, 1)}}
 	g.gateway = g // the reloader's
 	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, services: &g.services}
 	g.services.log = &g.options.Log
@@ -274,6 +274,7 @@ func (g *gateway) Counters() *report.Counters {
 	g.addDeviceCounters(c.Ports)
 	g.heart.addTo(c.Counters)
 	g.services.addTo(c.Counters)
+	g.concerns.addTo(c.Counters)
 	c.Histograms = report.MakeHistograms(g.started, g.plane)
 	return c
 }

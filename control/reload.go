@@ -116,6 +116,10 @@ func (g *reloader) change(next *config.Config) error {
 	}
 	setLogLevel(next.Management.LogLevel)
 	g.serve(next)
+	select {
+	case g.concerns.again <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

@@ -53,6 +53,8 @@ func (s *servers) start(ctx context.Context, g *gateway) (stop func(), err error
 	return func() {
 		cancel()
 		s.running.Wait()
+		s.api.Move(nil)
+		s.api.Link(g.started.File.Name)
 	}, nil
 }
 
@@ -62,6 +64,7 @@ func (g *gateway) serveAt(c *config.Config) {
 	g.services.use(apiService, path != "", path, func(ctx context.Context, note func(error)) error { return g.serveAPI(ctx, path, note) })
 	if path == "" {
 		g.servers.api.Move(nil)
+		g.servers.api.Link(c.File.Name)
 	}
 	g.services.use(metricsService, address != "", address, func(ctx context.Context, note func(error)) error { return g.serveMetrics(ctx, address, note) })
 	g.usePage(c.Management.Web)
@@ -74,6 +77,7 @@ func (g *gateway) serveAPI(ctx context.Context, path string, note func(error)) e
 		return err
 	}
 	g.servers.api.Move(socket)
+	g.servers.api.Link(g.started.File.Name)
 	g.options.Log.Info().Str("socket", path).Msg("The API listens at a Unix socket.")
 	note(nil)
 	<-ctx.Done()

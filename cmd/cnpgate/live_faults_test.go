@@ -288,3 +288,53 @@ func TestLiveConcerns(t *testing.T) {
 	}
 	p.stop()
 }
+
+// TestLiveConfigFile: a reload by the file's name also moves the socket; after a reload that went back, health and metric say that the file differs.
+func TestLiveConfigFile(t *testing.T) {
+	program := liveBinary(t)
+	enterNamespace(t)
+	p := startGateway(t, program)
+	file := filepath.Join(p.dir, "c.yaml")
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := strings.Replace(string(was), "api.sock", "other.sock", 1)
+	put(t, p.dir, "c.yaml", []byte(moved))
+	if got := cnpgate(t, p.dir, "reload", "--config", file); got.status != 0 || !strings.Contains(got.stdout, "reloaded; changed: management.listen") {
+		t.Fatalf("%+v", got)
+	}
+	ask := func(line ...string) ran {
+		t.Helper()
+		return cnpgate(t, p.dir, append(line, "--socket", filepath.Join(p.dir, "other.sock"))...)
+	}
+	if got := ask("show", "health"); got.status != 0 || got.stdout != "healthy\n" {
+		t.Errorf("%+v", got)
+	}
+	put(t, p.dir, "c.yaml", []byte(strings.Replace(moved, "4MB", "3MB", 1)))
+	for _, line := range [][]string{{"reload", "--confirm", "60s"}, {"reload", "--revert"}} {
+		if got := ask(line...); got.status != 0 {
+			t.Fatalf("%v: %+v", line, got)
+		}
+	}
+	p.says("differs from the configuration in force", 1)
+	if got := ask("show", "health"); got.status != 0 || !strings.Contains(got.stdout, "differs from the configuration in force, and the next start uses the file") {
+		t.Errorf("%+v", got)
+	}
+	if got := ask("show", "counters"); !strings.Contains(got.stdout, "config_file_differs") {
+		t.Errorf("%+v", got)
+	}
+	put(t, p.dir, "c.yaml", []byte(moved))
+	if got := ask("reload"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	for deadline := time.Now().Add(recoveryTime); ; time.Sleep(5 * time.Millisecond) {
+		if got := ask("show", "health"); got.stdout == "healthy\n" {
+			break
+		} else if time.Now().After(deadline) {
+			t.Errorf("%+v", got)
+			break
+		}
+	}
+	p.stop()
+}

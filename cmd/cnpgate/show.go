@@ -212,6 +212,10 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		link := api.LinkOf(f.config)
+		if _, err := os.Stat(link); err == nil { // of the running gateway, which may not have read the file again
+			return link, nil
+		}
 		if cfg.Management.Socket == "" {
 			return "", fmt.Errorf("%s has no management.listen, so its gateway has no API; expected such as unix:%s", f.config, api.DefaultSocket)
 		}
