@@ -82,7 +82,7 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 		rx, tx := rates.of(i)
 		w.row(p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
 			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
-			p.Counters.Sum(telemetry.ECNMarkedPackets), p.Counters.Sum(telemetry.NotificationsSent), cmp.Or(health.Problems[p.Name], "-"))
+			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), cmp.Or(health.Problems[p.Name], "-"))
 	}
 	return w.Flush()
 }
