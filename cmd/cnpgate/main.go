@@ -59,7 +59,7 @@ that fill the queue most.`,
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
 	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
-		manualCommand(), schemaCommand(), showCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
+		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
 	explain(c)

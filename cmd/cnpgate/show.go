@@ -32,7 +32,7 @@ func showCommand() *cobra.Command {
 		var f showFlags
 		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)
 		if l.name == "health" {
-			below.SuggestFor = []string{"status", "state"}
+			below.SuggestFor = []string{"state"}
 			addRDMA(&f, below)
 		}
 		c.AddCommand(below)
