@@ -1,16 +1,5 @@
 package health
 
-import "os"
-
-var debug = os.Getenv("HDEBUG") != ""
-
-func (o *episode) cause0(t int64) int64 {
-	if t == 0 {
-		return o.at
-	}
-	return t
-}
-
 // causeOf says why an episode began, by what is known now.
 func (h *Half) causeOf(o *episode) Cause {
 	switch {
@@ -26,11 +15,15 @@ func (h *Half) causeOf(o *episode) Cause {
 		return Implied
 	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
+	case h.incomplete():
+		return Unknown
+	case o.nak != 0: // which was lost, too
+		return TimeOut
 	case !h.longEnough(o):
 		return h.unlessTimeOut(o)
 	case o.answer != 0 && h.onItsWay(o), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reacts(o) && !h.onTime(o):
+	case o.beyond != 0 && h.reacts(o) && !h.onTime(o) && o.flags&(whole|sameAgain) != whole|sameAgain:
 		return Implied
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
 		return Spurious
@@ -38,6 +31,14 @@ func (h *Half) causeOf(o *episode) Cause {
 		return Spurious
 	}
 	return TimeOut
+}
+
+const fewTries = 3
+
+// incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
+func (h *Half) incomplete() bool {
+	const part = 50
+	return h.EarlyAnswers > 0 || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
 }
 
 // prompt reports whether so long after a NAK a requester obeys it, as far as is known.
@@ -83,7 +84,7 @@ func (h *Half) onItsWay(o *episode) bool {
 // reacts reports whether a requester asks for a READ response again because one beyond it came: about as long after it as it takes to react.
 func (h *Half) reacts(o *episode) bool {
 	after := o.at - o.beyond
-	return !h.slow(after) && h.obeys(after)
+	return (h.Interval.n > 0 || !h.slow(after)) && h.obeys(after)
 }
 
 // onTime reports whether all of a READ is asked for again a time-out after it was asked for before.
@@ -105,15 +106,16 @@ func (h *Half) answeredEarly(o *episode) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
+	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) && o.came-o.at < 2*(o.came-o.first) {
+		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
+	}
 	return o.answers > o.resent || o.allAnswers > o.allResent
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (h *Half) shortestTrip() int64 {
-	const few, enough, many = 2, 8, 16 // fewer may have missed the shortest one
+	const few, enough = 2, 8 // fewer may have missed the shortest one
 	switch {
-	case h.clean.n >= many:
-		return h.clean.least * 7 / 8
 	case h.clean.n >= enough:
 		return h.clean.least * 3 / 4
 	case h.clean.n >= few:
@@ -144,11 +146,11 @@ func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reactio
 func (h *Half) conclude(o *episode) {
 	r := &h.repeat
 	cause := h.causeOf(o)
-	if debug {
-		println("ep", o.psn, "at", o.at%1e11, "cause", cause.String(), "first", o.at-o.cause0(o.first), "sent", o.at-o.cause0(o.sent), "silent", o.silent, "nak", o.at-o.cause0(o.nak), "rnr", o.at-o.cause0(o.rnr), "beyond", o.at-o.cause0(o.beyond), "answer", o.at-o.cause0(o.answer), "came", o.came-o.at, "ans", o.answers, o.resent, o.allAnswers, o.allResent, "flags", o.flags, "n", o.requests.Packets, o.responses.Packets)
-	}
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
+	}
+	if cause == TimeOut && o.came+o.answer == 0 && o.flags&(wentOn|repeated) == 0 && h.flags&answered != 0 && r.tries < fewTries {
+		cause = Unknown // its answer may come yet
 	}
 	h.concluded = cause
 	if o.at == r.reads {
@@ -157,6 +159,11 @@ func (h *Half) conclude(o *episode) {
 	h.Retransmitted[cause].plus(o.requests)
 	h.Retransmitted[cause].plus(o.responses)
 	h.Episodes[cause]++
+	if (cause == TimeOut || cause == Spurious) && o.answer != 0 {
+		if h.doubts.rounds++; o.flags&sameAgain == 0 {
+			h.doubts.packets++
+		}
+	}
 	switch cause {
 	case NAKSequence:
 		switch {
@@ -171,18 +178,11 @@ func (h *Half) conclude(o *episode) {
 		if lost {
 			h.LostDownstream++
 		}
-		if o.flags&whole == 0 || o.answer == 0 {
+		if o.flags&whole == 0 {
 			h.doubts.parts++
 		}
-		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 {
-			d := &h.doubts.reads
-			d.sent.plus(o.requests)
-			d.sent.plus(o.responses)
-			d.requests += o.requests.Packets
-			h.doubts.asked.add(o.at - o.sent)
-			if d.episodes++; lost {
-				d.lost++
-			}
+		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 && h.longEnough(o) {
+			h.doubtRead(&h.doubts.reads, o, lost)
 		}
 	case Spurious:
 		if o.came != 0 && o.first != 0 {
@@ -197,11 +197,21 @@ func (h *Half) conclude(o *episode) {
 func (h *Half) lostByTimeOut(o *episode) {
 	d := &h.doubts
 	switch {
+	case o.answer != 0 && o.flags&(whole|jumped|wentOn) == whole|wentOn && !h.slow(o.at-o.answer):
+		lost := o.at-o.answer > h.silence() && o.flags&behindLost != 0
+		if lost {
+			h.LostDownstream++
+		}
+		h.doubtRead(&d.lateReads, o, lost)
 	case o.answer != 0:
 		late := &d.late
-		if o.flags&wentOn == 0 {
+		switch {
+		case h.slow(o.at-o.answer) || d.waited.n >= 3 && o.at-o.answer > 2*d.waited.mean:
+			late = &doubt{} // longer than others waited
+		case o.flags&wentOn == 0:
 			late = &d.last
 		}
+		d.waited.add(o.at - o.answer)
 		late.sent.plus(o.requests)
 		late.sent.plus(o.responses)
 		late.requests += o.requests.Packets
@@ -232,18 +242,37 @@ func (h *Half) lostByTimeOut(o *episode) {
 	}
 }
 
+// doubtRead keeps an episode that asks for all of a READ again although its first response had passed.
+func (h *Half) doubtRead(d *doubt, o *episode, lost bool) {
+	d.sent.plus(o.requests)
+	d.sent.plus(o.responses)
+	d.requests += o.requests.Packets
+	if d.episodes++; lost {
+		d.lost++
+	}
+	h.doubts.asked.add(o.at - o.sent)
+	if o.beyond != 0 {
+		h.doubts.reacted.add(o.at - o.beyond)
+	}
+	h.doubts.odds = min(max(h.doubts.odds, 1)*o.psns, 1<<20)
+}
+
 // doubts are episodes that nothing has proved to be spurious time-outs.
 type doubts struct {
-	early   doubt  // before an answer. Its responder may answer several packets at once
-	elapsed span   // from the first transmission to the answer, of those
-	late    doubt  // after an answer, which the requester had not got yet, or which was lost
-	last    doubt  // those after which the requester sent nothing new
-	took    span   // from the first transmission to the answer, of spurious time-outs
-	reads   doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
-	asked   span   // how long after the same request: after a time-out always as long
-	parts   uint64 // and those that are not such, as something is missing
-	rounds  uint32 // all time-outs after an answer, and of how many packets
-	packets uint32
+	early     doubt  // before an answer. Its responder may answer several packets at once
+	elapsed   span   // from the first transmission to the answer, of those
+	late      doubt  // after an answer, which the requester had not got yet, or which was lost
+	waited    span   // from an answer to a time-out
+	last      doubt  // those after which the requester sent nothing new
+	took      span   // from the first transmission to the answer, of spurious time-outs
+	reads     doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
+	reacted   span   // and after a response beyond the first
+	odds      uint32 // one in so many that always the first response of a READ is lost, and no other
+	asked     span   // how long after the same request: after a time-out always as long
+	lateReads doubt  // the same, if they seem to be time-outs
+	parts     uint64 // and those that are not such, as something is missing
+	rounds    uint32 // all time-outs after an answer, and of how many packets
+	packets   uint32
 }
 
 type doubt struct {
@@ -256,9 +285,6 @@ type doubt struct {
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK
 // had asked for them, and although answers had passed, the requester did not wait for these.
 func (h *Half) decide() {
-	if h.pending.set {
-		h.settle(nil)
-	}
 	r := &h.repeat
 	for i := range r.list[:r.n] {
 		h.conclude(&r.list[i])
@@ -270,6 +296,14 @@ func (h *Half) decide() {
 			h.LostDownstream++
 		}
 	}
+	if h.incomplete() { // also what was decided before that was known
+		for _, cause := range [...]Cause{TimeOut, Spurious} {
+			h.Retransmitted[Unknown].plus(h.Retransmitted[cause])
+			h.Episodes[Unknown] += h.Episodes[cause]
+			h.Retransmitted[cause], h.Episodes[cause] = Amount{}, 0
+		}
+		return
+	}
 	if h.NAKs[0] > 0 {
 		return
 	}
@@ -279,15 +313,18 @@ func (h *Half) decide() {
 	if late {
 		h.moveToSpurious(TimeOut, &d.late)
 	}
-	if d.reads.episodes > 8*d.parts && d.asked.most < d.asked.least*5/4 && h.mostly(&d.reads) {
+	reads := doubt{requests: d.reads.requests + d.lateReads.requests, episodes: d.reads.episodes + d.lateReads.episodes}
+	alone := d.asked.most < d.asked.least*5/4 || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
+	if reads.episodes > 8*d.parts && alone && (h.mostly(&reads) || d.odds > 1000) {
 		h.moveToSpurious(Implied, &d.reads)
+		h.moveToSpurious(TimeOut, &d.lateReads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
 	const enough = 3
 	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
-		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean || e.n > 0 && e.most <= h.clean.most*9/8
+		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
 	early := alike || h.mostly(&d.early)
 	if early {
@@ -303,7 +340,7 @@ func (h *Half) decide() {
 
 // mostly reports whether most packets were sent again.
 func (h *Half) mostly(d *doubt) bool {
-	return d.episodes >= 2 && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
+	return (d.episodes >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
 // moveToSpurious counts episodes as spurious.

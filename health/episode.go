@@ -12,7 +12,8 @@ const (
 type episode struct {
 	psn, end uint32 // the first PSN that was sent again, and the one after all that were sent before
 	at       int64
-	sent     int64 // when psn was sent before, and when for the first time of all; 0: not known
+	psns     uint32 // of the first request
+	sent     int64  // when psn was sent before, and when for the first time of all; 0: not known
 	first    int64
 	silent   int64 // ns since the request before
 	// What may have made the requester go back, by its time, ns; 0: nothing did.
@@ -45,6 +46,7 @@ const (
 	behindLost                // a READ response was lost behind, if it was
 	refusedNow                // a NAK or RNR NAK has come for psn, or one before it
 	askedBefore               // a READ that has been asked for again before
+	sameAgain                 // the episode before began with the same packet
 	whole                     // a READ of which all is asked for again
 	done                      // all answers to what was sent before have come
 	current                   // more of it may come
@@ -272,7 +274,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	r := &h.repeat
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, latestNAK: r.nakAt, flags: current}
+	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, latestNAK: r.nakAt, psns: h.psnsOf(p), flags: current}
 	set := func(flag uint16, is bool) {
 		if is {
 			o.flags |= flag
@@ -294,6 +296,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 		o.rnr, o.timer = n.at, n.timer
 	}
 	again := r.latest != 0 && r.latestPSN == p.PSN
+	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
 	if s := h.recent.find(p.PSN); s != nil {
 		o.sent = s.time
 		set(whole, s.read)
@@ -319,6 +322,9 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.responseBeyond(p)
+		if o.sent == 0 { // the rest of a READ: since the response before
+			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
+		}
 	}
 	return o
 }
@@ -366,9 +372,6 @@ func (h *Half) timedOut(o *episode) {
 		h.idle.add(idle)
 	}
 	if o.answer != 0 {
-		if h.doubts.rounds++; !again {
-			h.doubts.packets++
-		}
 		return
 	}
 	if o.sent != 0 {
