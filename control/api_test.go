@@ -65,6 +65,7 @@ func startLive(t *testing.T, cores []int, frames int) *live {
 		<-f.fed
 	}
 	l.log.await(t, `"message":"The gateway is forwarding."`)
+	l.log.await(t, `"message":"The API listens at a Unix socket."`)
 	return l
 }
 

@@ -101,6 +101,7 @@ func TestHeartbeat(t *testing.T) {
 		over <- err
 	}()
 	log.await(t, `"message":"The gateway is forwarding."`)
+	log.await(t, `"message":"The API listens at a Unix socket."`)
 	beats := func(name string) {
 		t.Helper()
 		seen := map[string]bool{}

@@ -53,6 +53,7 @@ func operate(t *testing.T) *operated {
 		b.done(t, goroutines)
 	})
 	o.log.await(t, `"message":"The gateway is forwarding."`)
+	o.log.await(t, `"message":"The API listens at a Unix socket."`)
 	o.Client = api.NewClient(o.socket)
 	return o
 }

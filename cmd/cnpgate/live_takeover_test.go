@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +56,4 @@ func TestLiveTakeovers(t *testing.T) {
 		active = next
 	}
 	active.stop()
-	if log, _ := os.ReadFile(filepath.Join(active.log)); strings.Contains(string(log), "panic") {
-		t.Errorf("%s", log)
-	}
 }
