@@ -120,16 +120,13 @@ func (p *Pairing) SetHints(m *QPMap) {
 	p.hints.Store(m)
 }
 
-// groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
+// groupOf returns the key of the group of a flow's own scope, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g store.Key, side int) {
-	egress := k.Port
-	if int(k.Port) < len(p.egress) {
-		egress = p.egress[k.Port]
+	g = store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: p.scopeOf(k.Scope())}
+	if g.Scope.Port() != k.Port {
+		g.Hosts[0], g.Hosts[1], side = k.Dst, k.Src, 1
 	}
-	if k.Port <= egress {
-		return store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: k.Scope()}, 0
-	}
-	return store.Key{Hosts: [2]packet.Addr{k.Dst, k.Src}, Scope: k.Scope().At(int(egress))}, 1
+	return g, side
 }
 
 func (p *Pairing) hashOf(k *store.Key) uint64 { return k.Hash(&p.secret) }
