@@ -39,6 +39,8 @@ type Pairing struct {
 	cmLock store.Lock // protects cm
 	cm     *cm.Records
 
+	scopes scopePairs
+
 	connections qpFacts // flows with a slot, by their destination QP
 	datagrams   qpFacts // UD flows, by both QPs
 }
@@ -60,7 +62,7 @@ func (c *Config) sizes() (groups, pages, sets int) {
 // Size is the number of bytes that New needs.
 func Size(flows int) int {
 	groups, pages, sets := (&Config{Flows: flows}).sizes()
-	return lineSize + (groups+1)*int(unsafe.Sizeof(store.Group{})+4) + (pages+1)*int(unsafe.Sizeof(store.Page{})) +
+	return lineSize + (groups+1)*int(unsafe.Sizeof(store.Group{})+2*4) + (pages+1)*int(unsafe.Sizeof(store.Page{})) +
 		sets*int(unsafe.Sizeof(cm.RecordSet{})+2*unsafe.Sizeof(cm.ClaimSet{})+unsafe.Sizeof(factSet{})) +
 		pages*int(unsafe.Sizeof(factSet{})) + cacheLinePad
 }
@@ -86,7 +88,7 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
 	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
 	groups, mem := carve[store.Group](mem, n+1)
-	heads, mem := carve[uint32](mem, n+1)
+	heads, mem := carve[uint32](mem, 2*(n+1))
 	p.connections, mem = carve[factSet](mem, pages) // almost two facts for each slot
 	slots, mem := carve[store.Page](mem, pages+1)
 	records, mem := carve[cm.RecordSet](mem, sets)
