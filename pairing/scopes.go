@@ -18,11 +18,13 @@ import (
 // connections have proved it, whichever hosts they are of: see scopePairs. A flow of the scope on the other side disproves it: the group's pairs end,
 // the flows of side 1 leave, and the two scopes need twice as many proofs.
 //
-// Scopes that were proved join at once, others when a flow has sent joinAfter packets, since the true peer flow may only be late.
+// The true peer flow may only be late. So scopes that aren't proven join when a flow has sent joinAfter packets, and a connection proves nothing
+// before its requests have used proofPSNs PSNs, or while flows of a third scope have no other direction.
 
 const (
 	minProofs, maxProofs = 4, 16
 	joinAfter            = 8
+	proofPSNs            = 64
 
 	scopePairSets  = 64
 	scopePairsASet = 4
@@ -258,11 +260,33 @@ func (f *flow) rejoin() {
 
 // provesScopes reports whether a pair that a rule is sure of counts as one: it does if both flows are of one scope, or of two that belong together.
 func (f *flow) provesScopes(peer *store.View) bool {
-	g := f.slot.Group()
-	if !g.Joins() {
+	g, scopes := f.slot.Group(), &f.l.pairing.scopes
+	if !g.Joins() || scopes.proven(g.Scopes()) {
 		return true
+	}
+	if max(f.slot.Sent().Width(), peer.Sent().Width()) < proofPSNs || f.l.contested(g) {
+		return false
 	}
 	var qps [2]uint64
 	qps[f.slot.Side()], qps[peer.Side()] = uint64(f.slot.Identity().QP()), uint64(peer.Identity().QP())
-	return f.l.pairing.scopes.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
+	return scopes.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
+}
+
+// contested reports whether flows of a third scope may belong to one of a joined group's sides.
+func (l *Learner) contested(g *store.Group) bool {
+	s := l.pairing.store
+	if !s.Lock.Try() {
+		l.skipped()
+		return true
+	}
+	defer s.Lock.Release()
+	var beside [store.MaxBeside]*store.Group
+	n, all := s.Beside(g.Key(), &beside)
+	l.budget -= n
+	for _, o := range beside[:n] {
+		if there, back := o.Flows(0) > 0, o.Flows(1) > 0; there != back && (there || o.Key().Scope != g.Scopes()[1]) {
+			return true
+		}
+	}
+	return !all
 }

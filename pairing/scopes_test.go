@@ -3,6 +3,7 @@ package pairing
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 	"pgregory.net/rapid"
@@ -71,23 +72,173 @@ func drawTraffic(t *rapid.T) synth.Config {
 // TestScopesOfOneDirection: where the two directions of a connection differ in what doesn't separate tenants, or always in the same way, at
 // least 95 % of the flows are confirmed that equal tags would confirm, and none with a wrong QP.
 func TestScopesOfOneDirection(t *testing.T) {
+	drawn := rapid.Custom(drawTraffic)
 	for i := range scopings {
 		in := &scopings[i]
 		t.Run(in.name, func(t *testing.T) {
+			t.Parallel()
 			equal, other := &score{}, &score{}
-			rapid.Check(t, func(r *rapid.T) {
-				c := drawTraffic(r)
+			for n := range 3 * runsAScene {
+				c := drawn.Example(10*n + i)
 				equal.add(learnIn(t, c, nil))
-				s := learnIn(t, c, in.scope)
-				if s.wrong > 0 {
-					r.Errorf("%v", s)
-				}
-				other.add(s)
-			})
+				other.add(learnIn(t, c, in.scope))
+			}
 			t.Logf("equal tags: %v\n%s: %v", equal, in.name, other)
-			if 100*other.confirmed < 95*equal.confirmed {
-				t.Errorf("%d flows confirmed, %d with equal tags", other.confirmed, equal.confirmed)
+			if other.wrong > 0 || 100*other.confirmed < 95*equal.confirmed {
+				t.Errorf("%d flows confirmed, %d with equal tags; %d wrong", other.confirmed, equal.confirmed, other.wrong)
 			}
 		})
 	}
+}
+
+// tenantScopes are where two tenants' packets are, by tenant and ingress port.
+type tenantScopes [2][2]packet.Scope
+
+func drawTenantScopes(t *rapid.T) (s tenantScopes) {
+	label := func(name string) uint32 { return rapid.Uint32Range(16, 18).Draw(t, name+" label") }
+	for tenant := range 2 {
+		name := [2]string{"first", "second"}[tenant]
+		id := uint16(10 + 10*tenant)
+		kind := rapid.SampledFrom([]string{"VLAN", "VLAN over MPLS", "VLAN in a pseudowire", "VNI", "VLANs", "VNIs", "tag there", "tag back", "VLAN in GRE"}).Draw(t, name)
+		for port := range uint16(2) {
+			tag := packet.MakeTag(packet.EtherTypeCTag, id)
+			switch kind {
+			case "VLAN over MPLS":
+				s[tenant][port] = packet.ScopeInTunnel(port, packet.Tunnel{Kind: packet.MPLS, ID: label(name)}, tag)
+			case "VLAN in a pseudowire":
+				s[tenant][port] = packet.ScopeInTunnel(port, packet.Tunnel{Kind: packet.MPLS, ID: label(name), VLAN: tag}, 0)
+			case "VLAN in GRE":
+				s[tenant][port] = packet.ScopeInTunnel(port, packet.Tunnel{Kind: packet.GRE, ID: label(name), VLAN: tag}, 0)
+			case "VNI":
+				s[tenant][port] = packet.ScopeInTunnel(port, packet.Tunnel{Kind: packet.VXLAN, ID: uint32(id)}, 0)
+			case "VNIs":
+				s[tenant][port] = packet.ScopeInTunnel(port, packet.Tunnel{Kind: packet.VXLAN, ID: uint32(id + port)}, 0)
+			case "VLANs":
+				s[tenant][port] = packet.ScopeInVLAN(port, tag+packet.Tag(port), 0)
+			case "tag there", "tag back":
+				if (kind == "tag back") != (port == 0) {
+					s[tenant][port] = packet.ScopeInVLAN(port, tag, 0)
+				} else {
+					s[tenant][port] = packet.ScopeInVLAN(port, 0, 0)
+				}
+			default:
+				s[tenant][port] = packet.ScopeInVLAN(port, tag, 0)
+			}
+		}
+	}
+	return s
+}
+
+// shared reports whether the tenants have a scope in common, so that packets of the two may look like one tenant's.
+func (s *tenantScopes) shared() bool {
+	for _, first := range s[0] {
+		for _, second := range s[1] {
+			if first.Tenant().At(0) == second.Tenant().At(0) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// exchange exchanges the fabric's QPs of each two connections.
+func exchange(events []synth.Event, conns []synth.Conn) {
+	for i := range events {
+		e := &events[i]
+		other := int(e.Conn) ^ 1
+		if other >= len(conns) {
+			continue
+		}
+		if qp := conns[other].QP[synth.Fabric]; e.From == synth.WAN {
+			e.Packet.DestQP = qp
+		} else {
+			e.SourceQP = qp
+		}
+	}
+}
+
+// TestTenantsInScopes: two tenants with the same addresses, QPNs, UDP source ports and first PSNs, of which any direction may pass elsewhere, never make
+// each other's source QPs wrong.
+func TestTenantsInScopes(t *testing.T) {
+	confirmed, flows := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		in := drawTenantScopes(r)
+		c := drawTraffic(r)
+		c.QPNs, c.Generations = synth.QPRandom, 0 // a QP that begins another connection may be mistaken in one scope, too
+		c.Connections = rapid.SampledFrom([]int{2, 16, 64}).Draw(r, "connections of a tenant")
+		paired := rapid.SampledFrom([]string{"alike", "otherwise", "by itself", "exchanged"}).Draw(r, "second tenant's QPNs are paired")
+		if paired == "exchanged" {
+			if in.shared() {
+				return
+			}
+			if c.Ports == synth.PortsSymmetric {
+				c.Ports = synth.PortsRandom // the other QPs would have another port
+			}
+		}
+		var events [2][]synth.Event
+		var conns [2][]synth.Conn
+		if paired == "otherwise" {
+			c.Tenants, c.TwoTags, c.Connections = 2, true, 2*c.Connections
+			traffic := synth.New(c)
+			for e, ok := traffic.Next(); ok; e, ok = traffic.Next() {
+				tenant := 0
+				if e.Packet.OuterTag.TPID() != packet.EtherTypeCTag {
+					tenant = 1
+				}
+				events[tenant] = append(events[tenant], e)
+			}
+			conns[0], conns[1] = traffic.Conns(), traffic.Conns()
+		} else {
+			for tenant := range 2 {
+				if tenant == 1 && paired == "by itself" {
+					c.Seed++
+				}
+				traffic := synth.New(c)
+				for e, ok := traffic.Next(); ok; e, ok = traffic.Next() {
+					events[tenant] = append(events[tenant], e)
+				}
+				conns[tenant] = traffic.Conns()
+			}
+		}
+		if paired == "exchanged" { // the fabric's QPs of each two connections, with the same ports and PSNs
+			exchange(events[1], conns[1])
+		}
+		later := rapid.SampledFrom([]int64{0, 500, 100_000, 2_000_000}).Draw(r, "second tenant begins later, ns")
+		seen := rapid.SliceOfN(rapid.SampledFrom([]int{3, 3, 1, 2}), 2, 2).Draw(r, "directions seen")
+		if paired == "exchanged" && seen[0]&seen[1] == 0 {
+			seen[0] = 3 // otherwise nothing distinguishes the two from one tenant
+		}
+		g := newGateway(t, 4096)
+		tenant := 0
+		g.scope = func(port uint16, _ *packet.Parsed) packet.Scope { return in[tenant][port] }
+		for at := [2]int{}; ; at[tenant]++ {
+			tenant = 0
+			switch {
+			case at[0] == len(events[0]) && at[1] == len(events[1]):
+				return
+			case at[0] == len(events[0]), at[1] < len(events[1]) && events[1][at[1]].Time+later < events[0][at[0]].Time:
+				tenant = 1
+			}
+			e := events[tenant][at[tenant]]
+			if seen[tenant]>>e.From&1 == 0 {
+				continue
+			}
+			if tenant == 1 {
+				e.Time += later
+			}
+			w, x := g.show(&e)
+			if x == flowtable.None || e.Packet.SourceQP != 0 {
+				continue
+			}
+			flows++
+			qp, ok := w.SourceQP(x)
+			if ok {
+				confirmed++
+			}
+			if ok && qp != e.SourceQP {
+				r.Fatalf("%+v of tenant %d is said to come from %d by %v, comes from %d, connection %+v", e.Packet, tenant, qp, w.Describe(x).Evidence(), e.SourceQP, conns[tenant][e.Conn])
+			}
+		}
+	})
+	t.Logf("of %d packets %d were of a confirmed flow", flows, confirmed)
 }
