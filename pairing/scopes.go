@@ -18,12 +18,14 @@ import (
 // connections have proved it, whichever hosts they are of: see scopePairs. A flow of the scope on the other side disproves it: the group's pairs end,
 // the flows of side 1 leave, and the two scopes need twice as many proofs.
 //
+// What another gateway has seen (peers.go) joins nothing, and proves nothing.
+//
 // The true peer flow may only be late. So scopes that aren't proven join when a flow has sent joinAfter packets, and a connection proves nothing
 // before its requests have used proofPSNs PSNs, or while flows of a third scope have no other direction.
 
 const (
 	minProofs, maxProofs = 4, 16
-	joinAfter            = 8
+	joinAfter            = 4
 	proofPSNs            = 64
 
 	scopePairSets  = 64
@@ -117,18 +119,18 @@ func (s *scopePairs) disprove(of scopePair) {
 	}
 }
 
-// group returns the group in which a flow with this key gets a slot, under Store.Lock; nil if there is no space. joins: the flow may join the
-// group of a scope that isn't proven to be its other one. busy: another worker holds a lock.
-func (l *Learner) group(key *store.Key, side int, joins bool, now int64) (g *store.Group, busy bool) {
-	p := l.pairing
+// group returns the group in which the flow gets a slot, by the key of its own scope, under Store.Lock; nil if there is no space. busy: another
+// worker holds a lock.
+func (f *flow) group(key *store.Key, side int, now int64) (g *store.Group, busy bool) {
+	p := f.l.pairing
 	hash := p.hashOf(key)
 	own := p.store.Find(key, hash)
-	if own == nil || own.Flows(1-side) == 0 {
+	if (own == nil || own.Flows(1-side) == 0) && f.flags&remote == 0 {
 		if side == 1 {
-			if g := l.joined(key, joins); g != nil {
+			if g := f.l.joined(key, f.packets > joinAfter); g != nil {
 				return g, false
 			}
-		} else if !l.leave(key) {
+		} else if !f.l.leave(key) {
 			return nil, true
 		}
 	}
@@ -161,7 +163,7 @@ func (l *Learner) joined(key *store.Key, joins bool) (found *store.Group) {
 			continue
 		}
 		switch {
-		case !known && (proven || !joins || l.pairing.scopes.closed):
+		case !known && (proven || !joins && g.Flows(1) == 0 || l.pairing.scopes.closed):
 		case known && !proven:
 			found, proven, several = g, true, false
 		default:
@@ -228,20 +230,26 @@ func vacate(slot *store.Slot) {
 	slot.Vacate(slot.Ref())
 }
 
-// takeSide makes a group one of a flow's scope, under both locks. If the group has joined another scope, it parts.
-func (l *Learner) takeSide(g *store.Group, scope packet.Scope) {
+// takeSide makes the group's side 1 one of the flow's scope, under both locks. If the group has joined another scope, it parts; but not for what another
+// gateway has seen: then takeSide returns false.
+func (f *flow) takeSide(g *store.Group, scope packet.Scope) bool {
 	if g.Scopes()[1] == scope {
-		return
+		return true
 	}
 	if g.Flows(1) > 0 {
-		l.partLocked(g)
+		if f.flags&remote != 0 {
+			return false
+		}
+		f.l.partLocked(g)
 	}
 	g.SetOther(scope)
+	return true
 }
 
-// rejoin takes a flow's slot if no flow of the opposite direction has one in its group, but the group of another scope has.
+// rejoin takes the slots of a group's side 1, if side 0 has no flows, but the group of another scope has. Their flows get others in that group,
+// with their next packets.
 func (f *flow) rejoin() {
-	if f.slot.Side() == 0 || f.packets < joinAfter || !f.l.spend(store.MaxBeside) {
+	if f.slot.Side() == 0 || f.flags&remote != 0 || f.packets < joinAfter || !f.l.spend(store.MaxBeside) {
 		return
 	}
 	s := f.l.pairing.store
@@ -251,11 +259,17 @@ func (f *flow) rejoin() {
 	}
 	defer s.Lock.Release()
 	key, _ := f.l.pairing.groupOf(f.l.table.Key(f.index))
-	if g := f.l.joined(&key, true); g == nil || g == f.slot.Group() || !f.lock() {
+	own := f.slot.Group()
+	if g := f.l.joined(&key, true); g == nil || g == own || !f.lock() {
 		return
 	}
-	vacate(&f.slot)
-	f.unlock()
+	defer f.unlock()
+	f.l.budget -= own.Used(1)
+	for n := range own.Used(1) {
+		if slot, ok := s.Occupied(own, 1, n); ok && !slot.Identity().IsRemote() {
+			vacate(&slot)
+		}
+	}
 }
 
 // provesScopes reports whether a pair that a rule is sure of counts as one: it does if both flows are of one scope, or of two that belong together.
@@ -263,6 +277,9 @@ func (f *flow) provesScopes(peer *store.View) bool {
 	g, scopes := f.slot.Group(), &f.l.pairing.scopes
 	if !g.Joins() || scopes.proven(g.Scopes()) {
 		return true
+	}
+	if f.slot.Identity().IsRemote() || peer.Identity().IsRemote() {
+		return false
 	}
 	if max(f.slot.Sent().Width(), peer.Sent().Width()) < proofPSNs || f.l.contested(g) {
 		return false
