@@ -99,6 +99,7 @@ type Group struct {
 	// other is the scope of side 1, at the lower gateway port. It differs from the key's, which is side 0's, if the directions have other tags.
 	other   atomic.Uint64 // a packet.Scope
 	refused bool          // another scope was on side 1, which was wrong
+	paths   [2]Path       // of the flows of each side
 
 	// lock is needed to assign slots of the group, and to change the results of comparing its flows.
 	lock Lock
