@@ -23,6 +23,10 @@ type Config struct {
 	Aging int64
 	// Seed keys the hashes.
 	Seed uint64
+	// Scopes are VLANs or tunnels in which the two directions of connections are, in any order, as packet.Scope.Named.
+	Scopes [][2]packet.Scope
+	// StatedScopes is that only these belong together: nothing is learned of others.
+	StatedScopes bool
 }
 
 // Pairing is what the workers of one gateway share: the slots of their flows, the CM records, and the hints of host agents.
@@ -78,6 +82,10 @@ func New(mem []byte, c Config) (*Pairing, error) {
 		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Flows, need)
 	}
 	p := &Pairing{secret: secretsFrom(^c.Seed)}
+	for _, of := range c.Scopes {
+		p.scopes.stated = append(p.scopes.stated, scopePair{of[0].Tenant().Named(), of[1].Tenant().Named()})
+	}
+	p.scopes.closed = c.StatedScopes
 	for i, egress := range c.Egress {
 		if egress < 0 || egress >= len(c.Egress) || egress == i {
 			return nil, fmt.Errorf("pairing: port %d has egress port %d: expected another of the %d ports", i, egress, len(c.Egress))

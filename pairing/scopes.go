@@ -38,18 +38,18 @@ type scopePair [2]packet.Scope
 // provenPair is what is known of two scopes.
 type provenPair struct {
 	of     scopePair
-	stated bool  // by the operator: it needs no proof
 	proofs uint8 // connections that have proved that the two belong together
 	need   uint8
 	by     [maxProofs]uint32 // hashes of these connections
 }
 
-func (e *provenPair) proven() bool { return e.stated || e.need > 0 && e.proofs >= e.need }
+func (e *provenPair) proven() bool { return e.need > 0 && e.proofs >= e.need }
 
 // scopePairs are the scopes of two directions that belong together, or may: 256 at most. A new one replaces one that isn't proven.
 type scopePairs struct {
 	lock   store.Lock
-	closed bool // only those that the operator states belong together
+	stated []scopePair // by the operator, as Named: they need no proof
+	closed bool        // no others belong together
 	sets   [scopePairSets][scopePairsASet]provenPair
 }
 
@@ -69,6 +69,12 @@ func (s *scopePairs) find(of scopePair) *provenPair {
 
 // proven reports whether two scopes belong together.
 func (s *scopePairs) proven(of scopePair) bool {
+	a, b := of[0].Named(), of[1].Named()
+	for _, stated := range s.stated {
+		if stated == (scopePair{a, b}) || stated == (scopePair{b, a}) {
+			return true
+		}
+	}
 	if !s.lock.Try() {
 		return false
 	}
@@ -114,7 +120,7 @@ func (s *scopePairs) disprove(of scopePair) {
 		return
 	}
 	defer s.lock.Release()
-	if e := s.find(of); e != nil && !e.stated {
+	if e := s.find(of); e != nil {
 		e.proofs, e.need = 0, min(2*e.need, maxProofs)
 	}
 }

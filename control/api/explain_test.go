@@ -30,6 +30,32 @@ func (g *gate) explained(t *testing.T, query string) (e Explanation) {
 	return e
 }
 
+// TestExplainOtherVLAN: a flow whose opposite direction is in another VLAN, or may be in one of several, says so.
+func TestExplainOtherVLAN(t *testing.T) {
+	g := asking(t, 1)
+	f := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100, Tags: []uint32{0x8100_000a}}
+	back := testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", DestQP: 50, Tags: []uint32{0x8100_0014}}
+	g.see(t, 0, 0, f)
+	for _, want := range []string{"those in VLAN 20 belong to VLAN 10 (pairing.scopes can state it)", "those in VLAN 20 or in 1 others", "the rules compare both"} {
+		switch want[:8] {
+		case "the rule":
+			f.Tags[0]++
+			g.see(t, 0, 0, f)
+			f.Tags[0] = 0x8100_0014
+			g.see(t, 0, 0, f)
+		default:
+			g.see(t, 0, 1, back)
+			back.Tags[0] = 0x8100_000b
+		}
+		e := g.explained(t, "?source_ip=10.1.0.1&destination_ip=10.9.0.9")
+		for _, gate := range e.Flows[0].Gates {
+			if gate.Name == "source-qp" && !strings.Contains(gate.Text, want) {
+				t.Errorf("%q, expected %q", gate.Text, want)
+			}
+		}
+	}
+}
+
 // TestExplainTenants: flows with the same addresses and QPs in two VLANs and a tunnel, at two workers, are explained each.
 func TestExplainTenants(t *testing.T) {
 	g := asking(t, 2)
