@@ -41,8 +41,8 @@ func TestExplainOtherVLAN(t *testing.T) {
 		{[]uint32{10, 20}, []uint32{20}, "the rules compare both"},
 	} {
 		g := asking(t, 1)
-		f := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}
-		back := testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", DestQP: 50}
+		f := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 333}
+		back := testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", DestQP: 444}
 		for _, vid := range c.there {
 			f.Tags = []uint32{0x8100_0000 | vid}
 			g.see(t, 0, 0, f)
