@@ -242,3 +242,48 @@ func TestTenantsInScopes(t *testing.T) {
 	})
 	t.Logf("of %d packets %d were of a confirmed flow", flows, confirmed)
 }
+
+// TestStatedScopes: scopes that the operator states belong together at once, in both orders; with StatedScopes no others do. A flow of the same scope
+// on the other side ends the pair.
+func TestStatedScopes(t *testing.T) {
+	in := func(id uint32) packet.Tunnel { return packet.Tunnel{Kind: packet.VXLAN, ID: id} }
+	scope := func(id uint32) packet.Scope { return packet.ScopeInTunnel(0, in(id), 0) }
+	for _, c := range []struct {
+		name        string
+		there, back uint32
+		only        bool
+		connections uint32
+		pairs       bool
+	}{
+		{"stated", 10, 20, true, 1, true},
+		{"stated, the other way", 20, 10, true, 1, true},
+		{"not stated, one connection", 30, 40, false, 1, false},
+		{"not stated, four connections", 30, 40, false, 4, true},
+		{"not stated, nothing is learned", 30, 40, true, 8, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWire(t)
+			w.pairing.scopes.stated, w.pairing.scopes.closed = []scopePair{{scope(10), scope(20)}}, c.only
+			w.in = [2]packet.Tunnel{in(c.there), in(c.back)}
+			for psn := range uint32(100) {
+				for i := range c.connections {
+					port := packet.SourcePort(100+i, 200+i)
+					w.send(0, 200+i, packet.RCSendOnly, psn, port)
+					w.send(1, 100+i, packet.RCAcknowledge, psn, port)
+				}
+			}
+			for i := range c.connections {
+				a, b := w.view(0, 200+i), w.view(1, 100+i)
+				if a.Usable() != c.pairs || b.Usable() != c.pairs || c.pairs && (a.SourceQP() != 100+i || b.SourceQP() != 200+i) {
+					t.Errorf("connection %d: %+v and %+v", i, a, b)
+				}
+			}
+			w.in[1] = in(c.there)
+			w.send(1, 777, packet.RCAcknowledge, 5, 50000)
+			w.in[1] = in(c.back)
+			if a, b := w.view(0, 200), w.view(1, 100); a.Usable() || b.Usable() {
+				t.Errorf("confirmed, though a flow in %d goes the other way: %+v and %+v", c.there, a, b)
+			}
+		})
+	}
+}
