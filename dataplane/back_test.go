@@ -12,7 +12,9 @@ import (
 )
 
 // inGREKey puts a frame into GRE.
-func inGREKey(frame []byte, key uint32) []byte { return inGRE(testkit.VXLAN(frame, 1, packet.ECT0, false), key) }
+func inGREKey(frame []byte, key uint32) []byte {
+	return inGRE(testkit.VXLAN(frame, 1, packet.ECT0, false), key)
+}
 
 // TestNotifiesByTheOtherDirection: a sender whose packets come with a label is notified by a CNP with its own QP, which has before its IP header
 // what the receiver's ACKs have: their labels, MAC addresses and tags. It isn't notified where those are behind an IP tunnel's headers.

@@ -144,7 +144,7 @@ func (n *Notifier) ChooseFor(m *Note, x flowtable.Index, k *flowtable.Key, group
 		}
 	}
 	if k.Encapsulated() { // without the other direction's labels a notification could reach another tenant's host, or none
-		if length, _ := c.Learner.Back(x, &n.head); length == 0 {
+		if c.Learner.Back(x, &n.head) == 0 {
 			return counters.Encapsulated
 		}
 	}

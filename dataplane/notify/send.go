@@ -197,19 +197,16 @@ func (n *Notifier) build(m *Note, out []byte) int {
 	if size != 0 && r.Trace == cnpgen.TraceTooLong {
 		n.Counters.Add(int(m.In), counters.FastCNPTraceTooLong, 1)
 	}
-	if size == 0 || m.Format == packet.ProxyNotification {
-		return size
+	if size != 0 && n.Learner.Apart(m.Flow) && m.Format != packet.ProxyNotification {
+		return n.direct(m, out, size)
 	}
-	return n.direct(m, out, size)
+	return size
 }
 
-// direct gives a notification to a sender what frames of the other direction have before their IP header, if that differs from what the
-// notification has. It returns the frame's length, 0 if it isn't known.
+// direct gives a notification to a sender what frames of the other direction have before their IP header. It returns the frame's length, 0 if
+// that isn't known.
 func (n *Notifier) direct(m *Note, out []byte, size int) int {
-	length, needed := n.Learner.Back(m.Flow, &n.head)
-	if !needed {
-		return size
-	}
+	length := n.Learner.Back(m.Flow, &n.head)
 	l3 := packet.EthernetLen + packet.VLANTagLen*int(n.request.Target.Tags)
 	if length == 0 || length+size-l3 > len(out) {
 		return 0
