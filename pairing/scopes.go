@@ -20,12 +20,11 @@ import (
 //
 // What another gateway has seen (peers.go) joins nothing, and proves nothing.
 //
-// The true peer flow may only be late. So scopes that aren't proven join when a flow has sent joinAfter packets, and a connection proves nothing
-// before its requests have used proofPSNs PSNs, or while flows of a third scope have no other direction.
+// The true peer flow may only be late. So a connection proves nothing before its requests have used proofPSNs PSNs, or while flows of a third scope
+// have no other direction.
 
 const (
 	minProofs, maxProofs = 4, 16
-	joinAfter            = 4
 	proofPSNs            = 64
 
 	scopePairSets  = 64
@@ -133,7 +132,7 @@ func (f *flow) group(key *store.Key, side int, now int64) (g *store.Group, busy 
 	own := p.store.Find(key, hash)
 	if (own == nil || own.Flows(1-side) == 0) && f.flags&remote == 0 {
 		if side == 1 {
-			if g := f.l.joined(key, f.packets > joinAfter); g != nil {
+			if g := f.l.joined(key); g != nil {
 				return g, false
 			}
 		} else if !f.l.leave(key) {
@@ -148,7 +147,7 @@ func (f *flow) group(key *store.Key, side int, now int64) (g *store.Group, busy 
 
 // joined returns the group of another scope whose side 0 is the other direction of a key of side 1, nil if there is none, or if it isn't certain
 // which one.
-func (l *Learner) joined(key *store.Key, joins bool) (found *store.Group) {
+func (l *Learner) joined(key *store.Key) (found *store.Group) {
 	var beside [store.MaxBeside]*store.Group
 	n, all := l.pairing.store.Beside(key, &beside)
 	l.budget -= n
@@ -169,7 +168,7 @@ func (l *Learner) joined(key *store.Key, joins bool) (found *store.Group) {
 			continue
 		}
 		switch {
-		case !known && (proven || !joins && g.Flows(1) == 0 || l.pairing.scopes.closed):
+		case !known && (proven || l.pairing.scopes.closed):
 		case known && !proven:
 			found, proven, several = g, true, false
 		default:
@@ -255,7 +254,7 @@ func (f *flow) takeSide(g *store.Group, scope packet.Scope) bool {
 // rejoin takes the slots of a group's side 1, if side 0 has no flows, but the group of another scope has. Their flows get others in that group,
 // with their next packets.
 func (f *flow) rejoin() {
-	if f.slot.Side() == 0 || f.flags&remote != 0 || f.packets < joinAfter || !f.l.spend(store.MaxBeside) {
+	if f.slot.Side() == 0 || f.flags&remote != 0 || !f.l.spend(store.MaxBeside) {
 		return
 	}
 	s := f.l.pairing.store
@@ -266,7 +265,7 @@ func (f *flow) rejoin() {
 	defer s.Lock.Release()
 	key, _ := f.l.pairing.groupOf(f.l.table.Key(f.index))
 	own := f.slot.Group()
-	if g := f.l.joined(&key, true); g == nil || g == own || !f.lock() {
+	if g := f.l.joined(&key); g == nil || g == own || !f.lock() {
 		return
 	}
 	defer f.unlock()
