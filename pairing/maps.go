@@ -94,10 +94,8 @@ func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (of [maxTwins]store.
 	return of, n, several
 }
 
-// scopeOf is the tenant of a flow, at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's
-// choice.
+// scopeOf is a flow's scope at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's choice.
 func (p *Pairing) scopeOf(s packet.Scope) packet.Scope {
-	s = s.Tenant()
 	if port := int(s.Port()); port < len(p.egress) {
 		return s.At(min(port, int(p.egress[port])))
 	}

@@ -132,7 +132,7 @@ func (p *Pairing) SetHints(m *QPMap) {
 
 // groupOf returns the key of the group of a flow's own scope, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g store.Key, side int) {
-	g = store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: p.scopeOf(k.Scope())}
+	g = store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: p.scopeOf(k.Scope().Tenant())}
 	if g.Scope.Port() != k.Port {
 		g.Hosts[0], g.Hosts[1], side = k.Dst, k.Src, 1
 	}
