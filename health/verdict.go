@@ -1,8 +1,8 @@
 package health
 
 import (
-	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -16,7 +16,8 @@ type Verdict struct {
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
 
-	of []int // numbers of the records
+	of       []int // numbers of the connections
+	from, to netip.Addr
 }
 
 // The verdicts.
@@ -57,13 +58,14 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete,
 	} {
 		if v, ok := rule(c, i); ok {
-			v.Subject = c.subject(i)
 			all = append(all, v)
 		}
 	}
 	if v, ok := unexplained(c, i); ok && !slices.ContainsFunc(all, explains) {
-		v.Subject = c.subject(i)
 		all = append(all, v)
+	}
+	for n := range all {
+		all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
 	}
 	// What follows from these needs no verdict of its own.
 	has := func(name string) bool {
@@ -114,7 +116,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	if rtt.n < 3 {
-		trip = max(trip, h.doubts.elapsed.least, h.Interval.mean) // where a packet was lost, it took longer
+		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
 	}
 	if d := &h.doubts; d.packets > 0 && d.rounds >= 2*d.packets { // the ACKs take longer than so many time-outs
 		trip = max(trip, int64(d.rounds/d.packets+1)*h.Interval.mean)
@@ -126,12 +128,8 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 			every = h.soon.mean
 		}
 	}
-	spacing := h.spacing
-	if r := &h.doubts.reads; spacing.n < r.spacing.n {
-		every, spacing = r.age.mean, r.spacing
-	}
 	// Some senders time out too early now and then, at any RTT.
-	if spacing.n == 0 || spacing.mean > 16*trip {
+	if h.spacing.n == 0 || h.spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	when := fmt.Sprintf("every %v", Duration(every))
@@ -407,24 +405,4 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d CNPs went to it; after %d of %d that could be judged its rate did not fall", r.CNPs, r.Episodes-r.Obeyed, r.Episodes),
 		Advice:   "turn DCQCN's reaction point on for the traffic's priority (mlnx_qos, /sys/class/net/IF/ecn/roce_rp/enable/PRIO), and check that the NIC counts CNPs (rp_cnp_handled, rp_cnp_ignored)",
 	}, true
-}
-
-// merge joins verdicts with the same name and subject, and sorts them by weight.
-func merge(all []Verdict) []Verdict {
-	slices.SortStableFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject), cmp.Compare(b.Weight, a.Weight))
-	})
-	out := make([]Verdict, 0, len(all)) // never nil: in JSON it's []
-	for _, v := range all {
-		if n := len(out); n > 0 && out[n-1].Name == v.Name && out[n-1].Subject == v.Subject {
-			o := &out[n-1]
-			o.Connections += v.Connections
-			o.Weight += v.Weight
-			o.of = append(o.of, v.of...)
-			continue
-		}
-		out = append(out, v)
-	}
-	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
-	return out
 }

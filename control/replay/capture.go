@@ -26,6 +26,8 @@ type Capture struct {
 	file      *os.File
 	temporary bool // the file is a copy of a stream
 	reader    *capturefile.Reader
+	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
+	earlier   int64 // ns
 }
 
 // Stdin is the name of standard input.
@@ -102,35 +104,48 @@ func (c *Capture) Next() (capturefile.Frame, error) {
 	return frame, err
 }
 
-// survey reads the file to its end and notes what a replay needs to know.
+// survey reads the file to its end and notes what a replay needs to know. If it isn't in the order of time, it is read once more as it will be sorted.
 func (c *Capture) survey(progress func(frames int)) error {
+	if err := c.readAll(progress); err != nil {
+		return err
+	}
+	if c.disorder, c.earlier = c.reader.Disorder(); c.disorder > 0 {
+		if err := c.readAll(progress); err != nil {
+			return err
+		}
+	}
+	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.earlier)), c.reader.Frames, c.reader.Longest
+	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
+	return c.rewind()
+}
+
+func (c *Capture) readAll(progress func(frames int)) error {
 	if err := c.rewind(); err != nil {
 		return err
 	}
-	c.reader.Progress = progress
+	c.reader.Progress, c.Warnings = progress, nil
 	for {
 		_, err := c.reader.Next()
 		if capturefile.Ends(err) {
 			c.Warnings = append(c.Warnings, err.Error())
-			break
+			return nil
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	c.First, c.Frames, c.Longest = c.reader.First, c.reader.Frames, c.reader.Longest
-	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
-	return c.rewind()
 }
 
 func (c *Capture) rewind() (err error) {
 	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	c.reader, err = capturefile.NewReader(c.name, c.file)
+	if c.reader, err = capturefile.NewReader(c.name, c.file); err == nil && c.disorder > 0 {
+		c.reader.Sort(c.earlier)
+	}
 	return err
 }
 
