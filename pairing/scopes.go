@@ -21,7 +21,7 @@ import (
 // What another gateway has seen (peers.go) joins nothing, and proves nothing.
 //
 // The true peer flow may only be late. So a connection proves nothing before its requests have used proofPSNs PSNs, or while flows of a third scope
-// have no other direction.
+// have no other direction, or none that is certain.
 
 const (
 	minProofs, maxProofs = 4, 16
@@ -294,7 +294,8 @@ func (f *flow) provesScopes(peer *store.View) bool {
 	return scopes.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
 }
 
-// contested reports whether flows of a third scope may belong to one of a joined group's sides.
+// contested reports whether flows of a third scope may belong to one of a joined group's sides: they have no other direction, or have joined another
+// scope that isn't proven to be theirs.
 func (l *Learner) contested(g *store.Group) bool {
 	s := l.pairing.store
 	if !s.Lock.Try() {
@@ -306,7 +307,8 @@ func (l *Learner) contested(g *store.Group) bool {
 	n, all := s.Beside(g.Key(), &beside)
 	l.budget -= n
 	for _, o := range beside[:n] {
-		if there, back := o.Flows(0) > 0, o.Flows(1) > 0; there != back && (there || o.Key().Scope != g.Scopes()[1]) {
+		there, back := o.Flows(0) > 0, o.Flows(1) > 0
+		if there != back && (there || o.Key().Scope != g.Scopes()[1]) || o.Joins() && !l.pairing.scopes.proven(o.Scopes()) {
 			return true
 		}
 	}
