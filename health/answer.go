@@ -126,8 +126,11 @@ func (h *Half) toEpisodes(acked uint32, p *Packet) {
 
 // finish completes the counts of a copy.
 func (h *Half) finish() {
-	h.decide()
+	if h.pending.set {
+		h.settle(nil)
+	}
 	h.unresolved()
+	h.decide()
 }
 
 // unresolved ends the holes that nothing has filled. UC sends nothing again: they were lost. RC can't go on without a packet: what was neither sent again

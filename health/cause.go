@@ -1,16 +1,5 @@
 package health
 
-import "os"
-
-var debug = os.Getenv("HDEBUG") != ""
-
-func (o *episode) cause0(t int64) int64 {
-	if t == 0 {
-		return o.at
-	}
-	return t
-}
-
 // causeOf says why an episode began, by what is known now.
 func (h *Half) causeOf(o *episode) Cause {
 	switch {
@@ -26,6 +15,8 @@ func (h *Half) causeOf(o *episode) Cause {
 		return Implied
 	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
+	case h.incomplete():
+		return Unknown
 	case o.nak != 0: // which was lost, too
 		return TimeOut
 	case !h.longEnough(o):
@@ -43,6 +34,12 @@ func (h *Half) causeOf(o *episode) Cause {
 }
 
 const fewTries = 3
+
+// incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
+func (h *Half) incomplete() bool {
+	const part = 50
+	return h.EarlyAnswers > 0 || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+}
 
 // prompt reports whether so long after a NAK a requester obeys it, as far as is known.
 func (h *Half) prompt(after int64) bool {
@@ -87,7 +84,7 @@ func (h *Half) onItsWay(o *episode) bool {
 // reacts reports whether a requester asks for a READ response again because one beyond it came: about as long after it as it takes to react.
 func (h *Half) reacts(o *episode) bool {
 	after := o.at - o.beyond
-	return !h.slow(after) && h.obeys(after)
+	return (h.Interval.n > 0 || !h.slow(after)) && h.obeys(after)
 }
 
 // onTime reports whether all of a READ is asked for again a time-out after it was asked for before.
@@ -117,10 +114,8 @@ func (h *Half) answeredEarly(o *episode) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (h *Half) shortestTrip() int64 {
-	const few, enough, many = 2, 8, 16 // fewer may have missed the shortest one
+	const few, enough = 2, 8 // fewer may have missed the shortest one
 	switch {
-	case h.clean.n >= many:
-		return h.clean.least * 7 / 8
 	case h.clean.n >= enough:
 		return h.clean.least * 3 / 4
 	case h.clean.n >= few:
@@ -151,9 +146,6 @@ func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reactio
 func (h *Half) conclude(o *episode) {
 	r := &h.repeat
 	cause := h.causeOf(o)
-	if debug {
-		println("ep", o.psn, "at", o.at%1e11, "cause", cause.String(), "first", o.at-o.cause0(o.first), "sent", o.at-o.cause0(o.sent), "silent", o.silent, "nak", o.at-o.cause0(o.nak), "rnr", o.at-o.cause0(o.rnr), "beyond", o.at-o.cause0(o.beyond), "answer", o.at-o.cause0(o.answer), "came", o.came-o.at, "ans", o.answers, o.resent, o.allAnswers, o.allResent, "flags", o.flags, "n", o.requests.Packets, o.responses.Packets)
-	}
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
@@ -167,6 +159,11 @@ func (h *Half) conclude(o *episode) {
 	h.Retransmitted[cause].plus(o.requests)
 	h.Retransmitted[cause].plus(o.responses)
 	h.Episodes[cause]++
+	if (cause == TimeOut || cause == Spurious) && o.answer != 0 {
+		if h.doubts.rounds++; o.flags&sameAgain == 0 {
+			h.doubts.packets++
+		}
+	}
 	switch cause {
 	case NAKSequence:
 		switch {
@@ -184,7 +181,7 @@ func (h *Half) conclude(o *episode) {
 		if o.flags&whole == 0 {
 			h.doubts.parts++
 		}
-		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 {
+		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 && h.longEnough(o) {
 			h.doubtRead(&h.doubts.reads, o, lost)
 		}
 	case Spurious:
@@ -209,11 +206,12 @@ func (h *Half) lostByTimeOut(o *episode) {
 	case o.answer != 0:
 		late := &d.late
 		switch {
-		case h.slow(o.at - o.answer):
-			late = &doubt{}
+		case h.slow(o.at-o.answer) || d.waited.n >= 3 && o.at-o.answer > 2*d.waited.mean:
+			late = &doubt{} // longer than others waited
 		case o.flags&wentOn == 0:
 			late = &d.last
 		}
+		d.waited.add(o.at - o.answer)
 		late.sent.plus(o.requests)
 		late.sent.plus(o.responses)
 		late.requests += o.requests.Packets
@@ -264,6 +262,7 @@ type doubts struct {
 	early     doubt  // before an answer. Its responder may answer several packets at once
 	elapsed   span   // from the first transmission to the answer, of those
 	late      doubt  // after an answer, which the requester had not got yet, or which was lost
+	waited    span   // from an answer to a time-out
 	last      doubt  // those after which the requester sent nothing new
 	took      span   // from the first transmission to the answer, of spurious time-outs
 	reads     doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
@@ -286,9 +285,6 @@ type doubt struct {
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK
 // had asked for them, and although answers had passed, the requester did not wait for these.
 func (h *Half) decide() {
-	if h.pending.set {
-		h.settle(nil)
-	}
 	r := &h.repeat
 	for i := range r.list[:r.n] {
 		h.conclude(&r.list[i])
@@ -299,6 +295,14 @@ func (h *Half) decide() {
 		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) {
 			h.LostDownstream++
 		}
+	}
+	if h.incomplete() { // also what was decided before that was known
+		for _, cause := range [...]Cause{TimeOut, Spurious} {
+			h.Retransmitted[Unknown].plus(h.Retransmitted[cause])
+			h.Episodes[Unknown] += h.Episodes[cause]
+			h.Retransmitted[cause], h.Episodes[cause] = Amount{}, 0
+		}
+		return
 	}
 	if h.NAKs[0] > 0 {
 		return
@@ -320,7 +324,7 @@ func (h *Half) decide() {
 	const enough = 3
 	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
-		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean || e.n > 0 && e.most <= h.clean.most*9/8
+		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
 	early := alike || h.mostly(&d.early)
 	if early {

@@ -322,6 +322,9 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.responseBeyond(p)
+		if o.sent == 0 { // the rest of a READ: since the response before
+			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
+		}
 	}
 	return o
 }
@@ -369,9 +372,6 @@ func (h *Half) timedOut(o *episode) {
 		h.idle.add(idle)
 	}
 	if o.answer != 0 {
-		if h.doubts.rounds++; !again {
-			h.doubts.packets++
-		}
 		return
 	}
 	if o.sent != 0 {

@@ -22,6 +22,9 @@ func grouped(all []Verdict) []Verdict {
 		out, rest = append(out, ofOne(rest[:n])...), rest[n:]
 	}
 	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
+	for i := range out {
+		out[i].Commands = out[i].commands()
+	}
 	return out
 }
 
@@ -89,6 +92,7 @@ func join(all []*Verdict) Verdict {
 		sum.Connections += v.Connections
 		sum.Weight += v.Weight
 		sum.of = append(sum.of, v.of...)
+		sum.timeout = max(sum.timeout, v.timeout)
 		from[v.from], to[v.to] = true, true
 		one = one && v.Subject == sum.Subject
 	}

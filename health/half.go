@@ -109,8 +109,7 @@ func (h *Half) begin(p *Packet) {
 
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
-	h.decide()
-	h.unresolved()
+	h.finish()
 	h.flags &= oneWay | answered | blind | unheard
 	h.holes, h.early, h.sends = holes{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}

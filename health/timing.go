@@ -34,7 +34,7 @@ func (t *timing) mayTimeOut(silent int64) bool {
 func (t *timing) slow(after int64) bool {
 	switch {
 	case t.naks.n+t.implied.n > 1:
-		return after > 8*max(t.naks.least, t.implied.least)+60*ms
+		return after > 8*max(t.naks.least, t.implied.least)+120*ms
 	case t.turn.n > 0:
 		return after > 2*t.turn.least+60*ms
 	}

@@ -15,9 +15,13 @@ type Verdict struct {
 	Advice      string `json:"advice" doc:"What to change."`
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
+	// Commands are what to type, with a comment that says where.
+	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 
 	of       []int // numbers of the connections
 	from, to netip.Addr
+	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
+	lossy    netip.Addr // of a loss: the host on whose side it is
 }
 
 // The verdicts.
@@ -141,7 +145,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		when = fmt.Sprintf("first after %v, then at growing intervals of up to %v,", Duration(first.least), Duration(h.Interval.most))
 	}
 	return Verdict{
-		Name: ShortTimeOut, Weight: n.Packets,
+		Name: ShortTimeOut, Weight: n.Packets, timeout: timeoutFor(trip),
 		Evidence: fmt.Sprintf("retransmits %s at an RTT of %v: the requester timed out %d times while the answer was already on its way; %s",
 			when, Duration(trip), h.Episodes[Spurious], h.sentAgain()),
 		Advice: fmt.Sprintf("raise the QP's timeout to %d or more (4.096 us * 2^timeout; ibv_modify_qp's timeout, perftest's -u, NCCL_IB_TIMEOUT), or turn adaptive retransmission off",
@@ -265,7 +269,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
+	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -273,7 +277,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 		from = c.End[i^1].Addr.Netip()
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream,
+		Name: LossUpstream, Weight: h.LostUpstream, lossy: from,
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -293,7 +297,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		}
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream,
+		Name: LossDownstream, Weight: h.LostDownstream, lossy: to,
 		Evidence: fmt.Sprintf("%d times a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s", h.LostDownstream, to, h.sentAgain()),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
@@ -319,7 +323,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Name: AckLoss, Weight: h.AcksLost,
+		Name: AckLoss, Weight: h.AcksLost, lossy: c.End[i].Addr.Netip(),
 		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s",
 			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
@@ -345,7 +349,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 {
+	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{

@@ -23,8 +23,9 @@ type Capture struct {
 	Warnings []string  // warnings about it, for the operator
 
 	name      string
-	file      *os.File
-	temporary bool // the file is a copy of a stream
+	from      io.ReadSeeker
+	file      *os.File // from, if it is Close's to close
+	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
 	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
 	earlier   int64 // ns
@@ -36,18 +37,22 @@ const Stdin = "-"
 // Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe. progress is called every
 // capturefile.ProgressStep frames with the number of frames read so far; may be nil.
 func Open(name string, progress func(frames int)) (*Capture, error) {
-	return open(&Capture{name: name}, progress)
-}
-
-func open(c *Capture, progress func(frames int)) (*Capture, error) {
+	c := &Capture{name: name}
 	err := c.open()
 	if err == nil {
+		c.from = c.file
 		err = c.survey(progress)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// OpenFrom is Open for what is no file of the operating system. It needs no Close.
+func OpenFrom(name string, from io.ReadSeeker) (*Capture, error) {
+	c := &Capture{name: name, from: from}
+	return c, c.survey(nil)
 }
 
 func (c *Capture) open() (err error) {
@@ -140,10 +145,10 @@ func (c *Capture) readAll(progress func(frames int)) error {
 }
 
 func (c *Capture) rewind() (err error) {
-	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
+	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	if c.reader, err = capturefile.NewReader(c.name, c.file); err == nil && c.disorder > 0 {
+	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && c.disorder > 0 {
 		c.reader.Sort(c.earlier)
 	}
 	return err

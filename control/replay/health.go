@@ -36,6 +36,23 @@ type HealthOptions struct {
 // that once more if there are directions that the rules for notifications leave without a pair. A capture with more connections than are followed at a time
 // is judged in shares: all that by pairs of hosts.
 func Health(c *Capture, o HealthOptions) (*health.Report, error) {
+	d, err := Diagnose(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.Report, nil
+}
+
+// Diagnosis is the report of Health, whose connections can be traced in the capture.
+type Diagnosis struct {
+	Name     string         `json:"name"` // of the capture
+	Warnings []string       `json:"warnings"`
+	Report   *health.Report `json:"report"`
+	judge    *judge
+}
+
+// Diagnose is Health for what traces connections afterwards. The capture must stay open for that.
+func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
@@ -43,20 +60,45 @@ func Health(c *Capture, o HealthOptions) (*health.Report, error) {
 	if c.Frames > h.limit {
 		h.directions = &census{}
 	}
-	for h.share = 0; h.share < h.shares; h.share++ {
-		if err := h.judgeShare(); err != nil {
+	for share := 0; share < h.shares; share++ {
+		if err := h.pair(share); err != nil {
 			return nil, err
 		}
+		if err := h.followAll(); err != nil {
+			return nil, err
+		}
+		h.add()
 	}
 	for _, v := range h.icrcs.verdicts() {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
-	return h.builder.Report(h.pauses.report(h.now), h.account.other), nil
+	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now), h.account.other), h}, nil
 }
 
-// judgeShare judges the connections of the present share.
-func (h *judge) judgeShare() error {
+// Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
+func (d *Diagnosis) Trace(connection, requester int) (*health.Trace, error) {
+	if connection < 0 || connection >= len(d.Report.Connections) || requester < 0 || requester > 1 {
+		return nil, fmt.Errorf("end %d of connection %d: expected end 0 or 1 of connections 0 to %d of the report", requester, connection, len(d.Report.Connections)-1)
+	}
+	h, record := d.judge, &d.Report.Connections[connection]
+	share := h.shareOf(packet.AddrFrom(record.Ends[0].IP), packet.AddrFrom(record.Ends[1].IP))
+	if share != h.share {
+		if err := h.pair(share); err != nil {
+			return nil, err
+		}
+	}
+	h.trace = health.NewTrace(record, requester, -epoch)
+	if err := h.followAll(); err != nil {
+		return nil, err
+	}
+	h.trace.End()
+	return h.trace, nil
+}
+
+// pair learns which flows of a share are a pair.
+func (h *judge) pair(share int) error {
+	h.share = share
 	if err := h.learned(); err != nil {
 		return err
 	}
@@ -71,6 +113,12 @@ func (h *judge) judgeShare() error {
 	if h.static, err = pairing.NewQPMap(known, seed); err != nil {
 		return fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
 	}
+	return nil
+}
+
+// followAll follows the connections of the present share.
+func (h *judge) followAll() (err error) {
+	h.follower = nil
 	if err := h.tables(); err != nil {
 		return err
 	}
@@ -82,12 +130,7 @@ func (h *judge) judgeShare() error {
 		return err
 	}
 	h.follower.Replacing = h.builder.AddSums
-	if err := h.pass(h.follow); err != nil {
-		return err
-	}
-	h.add()
-	h.follower = nil
-	return nil
+	return h.pass(h.follow)
 }
 
 // learned learns which flows of the present share are a pair. The first time it counts directions, and
@@ -133,7 +176,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.account.link(frame.Unread, uint64(h.frames))
 			continue
 		}
-		if b, ok := h.read(frame.Octets, frame.Length); ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed) == h.share) {
+		if b, ok := h.read(frame.Octets, frame.Length); ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
 			each(b)
 		}
 	}
@@ -162,8 +205,9 @@ type judge struct {
 	moved      map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
 	pauses     pauses
 	now        int64
-	directions *census // while they are counted
-	begun      int     // flows, meanwhile
+	directions *census       // while they are counted
+	begun      int           // flows, meanwhile
+	trace      *health.Trace // of a connection, once there is a report
 
 	reader  dissect.Reader
 	frame   dissect.Packet
@@ -343,11 +387,16 @@ func (h *judge) follow(b []byte) {
 		return // the receiver drops it
 	}
 	k := h.lookup()
-	if h.parsed.Opcode == packet.CNP {
+	switch cnp := h.parsed.Opcode == packet.CNP; {
+	case cnp && h.trace != nil:
+		h.trace.CNP(h.follower, k, h.now)
+	case cnp:
 		h.follower.CNP(k, h.now)
-		return
+	case h.trace != nil:
+		h.trace.Packet(h.follower, h.flow[0], k, h.frame.Real, h.parsed, h.now)
+	default:
+		h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 	}
-	h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 }
 
 // lookup finds a packet's flow, and returns its key. A CNP has no flow.

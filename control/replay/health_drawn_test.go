@@ -346,20 +346,6 @@ func (j *judged) compareCauses(c *rdmanet.Capture, h *rdmanet.Half, r *health.Re
 		}
 		unknown -= min(left, unknown)
 	}
-	if os.Getenv("WORST") != "" {
-		n := uint64(0)
-		for k, w := range want {
-			n += w - min(w, got[k])
-		}
-		for k, g := range got {
-			if g > want[k] && k != "unknown" {
-				n += g - want[k]
-			}
-		}
-		if n > 0 {
-			fmt.Printf("WORST %d seed %d: %s, %v, %s; true %v got %v\n", n, j.seed, where(c, h.Conn), h.Conn.NIC.Name, h.Conn.Scene.Detail, want, got)
-		}
-	}
 	if len(want)+len(got) > 0 {
 		j.details = append(j.details, fmt.Sprintf("requests of %v to %v, QP %d: causes %v, true ones %v", h.Conn.Host[h.End].Addr, h.Conn.Host[h.End^1].Addr, h.Conn.QP[h.End^1], got, want))
 	}

@@ -31,7 +31,7 @@ func (s *census) shares(limit int) int {
 }
 
 // shareOf is the share that the connections between two hosts belong to.
-func (h *judge) shareOf(p *packet.Parsed) int {
-	between := splitmix.Mix(p.Src.Hi^splitmix.Mix(p.Src.Lo)) + splitmix.Mix(p.Dst.Hi^splitmix.Mix(p.Dst.Lo)) // the same both ways
+func (h *judge) shareOf(a, b packet.Addr) int {
+	between := splitmix.Mix(a.Hi^splitmix.Mix(a.Lo)) + splitmix.Mix(b.Hi^splitmix.Mix(b.Lo)) // the same both ways
 	return int(splitmix.Mix(between) % uint64(h.shares))
 }
