@@ -22,8 +22,10 @@ func (h *Half) response(p *Packet) {
 		return
 	}
 	h.flags |= answered
-	if p.Opcode.HasPayload() {
+	if carriesData(p.Opcode) {
 		h.readResponse(p)
+	} else {
+		h.reads.heard(p)
 	}
 	h.acknowledge((p.PSN+1)&packet.PSNMask, p)
 }
@@ -50,7 +52,7 @@ func (h *Half) refused(p *Packet) bool {
 	default:
 		return false
 	}
-	h.rounds.asked(p.PSN)
+	h.repeat.noteRefusal(p.PSN)
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
 	return true
@@ -61,22 +63,7 @@ func (h *Half) sequenceError(p *Packet) {
 	r := &h.repeat
 	r.nakAt = p.Time
 	notReady := r.notReady == p.PSN+1
-	again := r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: notReady})
-	if h.flags&started == 0 || again || notReady || h.holes.find(p.PSN) >= 0 {
-		return
-	}
-	for _, late := range r.lateOnes {
-		if late != 0 && near(p.PSN, late-1) {
-			return // it was only late, or refused because that one was
-		}
-	}
-	if d := ahead(p.PSN, r.skipped); d >= 0 && d < ahead(r.skippedTo, r.skipped) {
-		h.LostUpstream++ // when it was sent again
-		return
-	}
-	if d := ahead(p.PSN, h.next); d < 0 && ahead(p.PSN, h.base) >= 0 {
-		h.LostDownstream++
-	}
+	r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: notReady})
 }
 
 // acknowledge notes that all PSNs before one have come. The packet that says so names a PSN.
@@ -88,8 +75,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	if over := ahead(acked, h.next); over > int32(h.loose) && over <= maxGap {
 		h.early.note(acked, p.Time)
 	}
-	if h.rounds.n > 0 {
-		h.toRounds(acked, p)
+	if h.repeat.n > 0 {
+		h.toEpisodes(acked, p)
 	}
 	if p.Syndrome>>5 == 0 {
 		h.answers.latest = p.Time
@@ -110,7 +97,7 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	if h.clean.n == 0 {
 		moment = ms / 8
 	}
-	h.answers.add(acked, p.Time, moment)
+	h.answers.add(acked, p.Time, moment, uint32(h.Responses.Packets))
 	h.flags &^= partial
 }
 
@@ -127,20 +114,23 @@ func (h *Half) timed(o *probe, now int64) {
 	h.clean.add(took)
 }
 
-// toRounds shows an answer to the time-outs that may have been spurious.
-func (h *Half) toRounds(acked uint32, p *Packet) {
-	if p.Opcode.HasPayload() {
-		h.responded(p.PSN, p.Time)
+// toEpisodes shows an answer to the episodes.
+func (h *Half) toEpisodes(acked uint32, p *Packet) {
+	if carriesData(p.Opcode) {
+		h.repeat.noteResponse(p.PSN, p.Time)
 	} else if p.Syndrome>>5 == 0 {
 		s := h.recent.find(p.PSN)
-		h.answeredRounds(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks))
+		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks))
 	}
 }
 
 // finish completes the counts of a copy.
 func (h *Half) finish() {
-	h.decide()
+	if h.pending.set {
+		h.settle(nil)
+	}
 	h.unresolved()
+	h.decide()
 }
 
 // unresolved ends the holes that nothing has filled. UC sends nothing again: they were lost. RC can't go on without a packet: what was neither sent again

@@ -106,7 +106,7 @@ func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
 		c.Half[i].finish()
 		if r := &c.Reaction[i]; r.run.at != 0 {
-			r.judgeRun()
+			r.judgeRun(c.Last)
 		}
 	}
 	if c.How != Open {

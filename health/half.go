@@ -14,40 +14,41 @@ type Half struct {
 	Begun   int64 // time of the first request, and of the last one
 	Ended   int64
 
-	mtu     uint32 // payload of a full packet, once known
-	largest uint32 // payload of any
-	next    uint32 // after the highest PSN sent
-	most    int32  // packets that were outstanding at any time, also before any answer was seen
-	base    uint32 // the first PSN that was followed
-	loose   uint32 // how much farther next may be: a READ whose number of responses isn't known
-	read    Packet // the last READ request
-	flags   uint8
-	holes   holes
-	recent  recent
-	probes  probes
-	answers answers
-	early   early
-	sends   answers // when PSNs were sent for the first time
-	ids     ids
-	hops    [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
-	repeat  repeat
-	rounds  rounds
-	doubts  doubts
-	reads   reads
-	big     big
-	sent    int64 // time of the last request
-	newest  int64 // time of the last one with a new PSN
-	grown   uint32
+	mtu       uint32 // payload of a full packet, once known
+	largest   uint32 // payload of any
+	next      uint32 // after the highest PSN sent
+	most      int32  // packets that were outstanding at any time, also before any answer was seen
+	base      uint32 // the first PSN that was followed
+	loose     uint32 // how much farther next may be: a READ whose number of responses isn't known
+	read      Packet // the last READ request
+	flags     uint8
+	holes     holes
+	recent    recent
+	probes    probes
+	answers   answers
+	early     early
+	sends     answers // when PSNs were sent for the first time
+	ids       ids
+	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
+	pending   pending
+	concluded Cause // of the latest episode that was
+	repeat    repeat
+	doubts    doubts
+	reads     reads
+	big       big
+	sent      int64 // time of the last request
+	newest    int64 // time of the last one with a new PSN
+	grown     uint32
 }
 
 const (
-	started   = 1 << iota
-	oneWay    // UC: nothing is ever sent again
-	answered  // a response was seen
-	blocked   // the sender waits with a full window
-	selective // only some of the outstanding packets were sent again after a NAK
-	blind     // whether an answer is an ACK or a NAK can't be read
-	partial   // requests before the first one that was followed may be outstanding
+	started  = 1 << iota
+	oneWay   // UC: nothing is ever sent again
+	answered // a response was seen
+	blocked  // the sender waits with a full window
+	blind    // whether an answer is an ACK or a NAK can't be read
+	partial  // requests before the first one that was followed may be outstanding
+	unheard  // the requester went on after it had sent something again
 )
 
 const (
@@ -65,6 +66,9 @@ func (h *Half) request(p *Packet) {
 		h.begin(p)
 		return
 	}
+	if h.pending.set {
+		h.settle(p)
+	}
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
@@ -77,7 +81,7 @@ func (h *Half) request(p *Packet) {
 		h.fresh(p)
 	case d < 0 && d >= -maxGap:
 		if ahead(p.PSN, h.base) < 0 {
-			h.before(p)
+			h.earlier(p)
 			break
 		}
 		h.behind(p)
@@ -105,20 +109,11 @@ func (h *Half) begin(p *Packet) {
 
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
-	h.flags &= oneWay | answered | blind
-	h.unresolved()
+	h.finish()
+	h.flags &= oneWay | answered | blind | unheard
 	h.holes, h.early, h.sends = holes{}, early{}, answers{}
-	h.recent, h.probes, h.repeat, h.reads, h.answers, h.rounds = recent{}, probes{}, repeat{}, reads{}, answers{}, rounds{}
+	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
 	h.loose = 0
-}
-
-// before is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
-func (h *Half) before(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) || h.repeat.nakAt == 0 && !h.repeat.active && p.Time-h.sent < quiet && !h.ids.known(p.ID) {
-		h.OutOfOrder++
-		return
-	}
-	h.again(p, false)
 }
 
 // fresh is a request with the next PSN.
@@ -128,20 +123,18 @@ func (h *Half) fresh(p *Packet) {
 	h.count(p)
 	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
-	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
-		h.flags |= selective
+	if r := &h.repeat; r.active && !late {
+		r.active = false
+		h.flags |= unheard
+		r.goesOn()
 	}
-	h.repeat.active = h.repeat.active && late
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)
 	}
 	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
-	if h.rounds.n > 0 {
-		h.freshRounds(p.Time, h.next)
-	}
-	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16))
+	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16), 0)
 	h.recent.add(p, false)
 	h.big.outstanding(p)
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {
@@ -164,11 +157,12 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	}
 	alone := p.Opcode.Role() != packet.ReadRequest || h.Window <= h.psnsOf(p) // of READs, one at a time
 	switch {
-	case outstanding == 0 && h.repeat.latest == 0 && alone: // without time-outs it suffices to know about how long that takes
+	case outstanding == 0 && alone && h.repeat.clear(p.PSN-1):
 		h.turn.add(p.Time - acked)
 	case outstanding == 0 || h.flags&blocked != 0:
-		at, ok := h.answers.since((p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask) // the ACK that opened the window
-		if ok && h.reads.filled < at && h.reads.holes.n == 0 {
+		opened := (p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask
+		at, ok := h.answers.since(opened) // the ACK that opened the window
+		if ok && h.repeat.clear(opened) && h.reads.filled < at && h.reads.holes.n == 0 {
 			h.turn.add(p.Time - at)
 		}
 	}
@@ -181,11 +175,13 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 
 // spanOf is how many PSNs a request takes.
 func (h *Half) spanOf(p *Packet) uint32 {
+	if returnsData(p.Opcode) {
+		h.reads.ask(p)
+	}
 	if p.Opcode.Role() != packet.ReadRequest {
 		return 1
 	}
 	h.read = *p
-	h.reads.ask(p)
 	if p.Cut { // how many responses it asks for isn't known
 		h.loose = maxGap - 1
 		return 1
@@ -211,8 +207,8 @@ func (h *Half) learnMTU(p *Packet) {
 		was := h.next
 		h.next = (h.read.PSN + h.responsesTo(h.read.Message)) & packet.PSNMask
 		h.loose = 0
-		for i := range h.rounds.list[:h.rounds.n] {
-			if o := &h.rounds.list[i]; o.end == was {
+		for i := range h.repeat.list[:h.repeat.n] {
+			if o := &h.repeat.list[i]; o.end == was {
 				o.end = h.next
 			}
 		}

@@ -57,7 +57,7 @@ func checkAnything(t *rapid.T) {
 		t.Errorf("%d packets are counted, want %d", total, n)
 	}
 	var b Builder
-	b.Add(&last)
+	b.Add(&last, "")
 	b.Report(nil, 0)
 }
 

@@ -50,3 +50,15 @@ func (s *span) add(v int64) {
 	s.least, s.most = min(s.least, v), max(s.most, v)
 	s.mean += (v - s.mean) / 8
 }
+
+// merge adds other values.
+func (s *span) merge(o span) {
+	switch {
+	case o.n == 0:
+	case s.n == 0:
+		*s = o
+	default:
+		s.mean = (s.mean*int64(s.n) + o.mean*int64(o.n)) / int64(s.n+o.n)
+		s.least, s.most, s.n = min(s.least, o.least), max(s.most, o.most), s.n+o.n
+	}
+}

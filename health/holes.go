@@ -52,6 +52,19 @@ func (s *holes) find(psn uint32) int {
 	return -1
 }
 
+// has reports whether a PSN is missing. One that is among the latest requests isn't.
+func (s *holes) has(psn uint32, r *recent) bool {
+	return s.find(psn) >= 0 || s.more > 0 && ahead(psn, s.end) < 0 && r.find(psn) == nil
+}
+
+// since is when the packet after a missing one passed; 0: it isn't known.
+func (s *holes) since(psn uint32) int64 {
+	if i := s.find(psn); i >= 0 {
+		return s.list[i].at
+	}
+	return 0
+}
+
 // fill takes a PSN out of hole i. If a hole breaks in two and there is no room, the lower part counts as lost.
 func (s *holes) fill(i int, psn uint32) {
 	if i == s.n { // it was forgotten

@@ -19,6 +19,7 @@ const (
 	NoteClocks    = "capture-clocks-differ"
 	NotePauses    = "pfc-pauses-short"
 	NoteUnlisted  = "connections-left-out"
+	NoteNotListed = "connections-not-listed"
 )
 
 // notes are those about one end's requests.

@@ -57,6 +57,18 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	return o
 }
 
+// returnsData reports whether the response to a request carries data, so that an ACK is not enough: READ and ATOMIC (IBTA 9.7.5.1.5).
+func returnsData(o packet.Opcode) bool {
+	switch o & 31 {
+	case packet.RCReadRequest, packet.RCCmpSwap, packet.RCFetchAdd:
+		return true
+	}
+	return false
+}
+
+// carriesData reports whether a response does.
+func carriesData(o packet.Opcode) bool { return o.HasPayload() || o&31 == packet.RCAtomicAcknowledge }
+
 // ahead is how far PSN a is ahead of b; less than 0: behind.
 func ahead(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }
 

@@ -12,6 +12,7 @@ type Reaction struct {
 	Obeyed   uint32 // those after which the rate fell
 	Delay    int64  // ns from the CNP to the slow-down: the sum over Obeyed, in steps of binTime
 	Depth    uint64 // by how much the rate fell, in percent: the sum over Obeyed
+	bytes    uint64
 	bins     [bins]uint32
 	packets  [bins]uint16
 	bin      int64 // number of the current one
@@ -43,6 +44,7 @@ func (r *Reaction) sent(now int64, bytes uint32, ce bool) {
 		}
 	}
 	r.advance(now)
+	r.bytes += uint64(bytes)
 	r.bins[r.bin%bins] += bytes
 	r.packets[r.bin%bins]++
 }
@@ -53,9 +55,8 @@ func (r *Reaction) advance(now int64) {
 	if bin == r.bin {
 		return
 	}
-	if r.run.at != 0 && bin > r.run.begin()+runBins {
-		r.clear(min(bin, r.run.begin()+runBins+1))
-		r.judgeRun()
+	if r.run.at != 0 && now-r.run.at > runLasts {
+		r.judgeRun(now)
 	}
 	if r.at != 0 && bin > r.at/binTime+2*steady {
 		r.clear(min(bin, r.at/binTime+2*steady+1))
@@ -78,8 +79,8 @@ func (r *Reaction) clear(bin int64) {
 func (r *Reaction) cnp(now int64) {
 	r.CNPs++
 	r.advance(now)
-	if r.run.CNPs++; r.lastCNP != 0 && now-r.lastCNP > runGap {
-		r.run = run{}
+	if r.run.at != 0 && now-r.lastCNP > runGap {
+		r.judgeRun(r.lastCNP)
 	}
 	idle := r.lastCNP == 0 || now-r.lastCNP > steady*binTime
 	r.lastCNP = now
@@ -96,8 +97,11 @@ func (r *Reaction) cnp(now int64) {
 	switch {
 	case packets >= fewest && r.bin > steady && r.first < r.bin-steady:
 		r.at, r.lost, r.during = now, false, 1
-	case r.run.at == 0:
-		r.run, r.lost = run{at: now, CNPs: 1}, false
+	default:
+		if r.run.at == 0 {
+			r.lost = false
+		}
+		r.run.cnp(now, r.bytes)
 	}
 }
 

@@ -11,13 +11,35 @@ type reads struct {
 	latest int64 // time of the latest response
 	asked  int64 // when READs were last sent again, and from which PSN on
 	from   uint32
-	seen   uint32 // the PSN after the highest of a response at that time
-	newest int64  // time of the latest response that had not passed before
-	filled int64  // time of the latest one that was missing before
-	after  uint32 // the PSN after the latest response
+	seen   uint32      // the PSN after the highest of a response at that time
+	newest int64       // time of the latest response that had not passed before
+	filled int64       // time of the latest one that was missing before
+	after  uint32      // the PSN after the latest response
+	times  [32]passing // the latest responses, by PSN
 	jumps  [3]jump
 	jump   uint32
 	ids    ids
+}
+
+// passing is when a response passed last.
+type passing struct {
+	psn uint32 // plus 1
+	at  int64
+}
+
+func (r *reads) heard(p *Packet) { r.times[p.PSN%uint32(len(r.times))] = passing{p.PSN + 1, p.Time} }
+
+// heardAt is when the response with a PSN passed last; 0: not lately.
+func (r *reads) heardAt(psn uint32) int64 {
+	if t := &r.times[psn%uint32(len(r.times))]; t.psn == psn+1 {
+		return t.at
+	}
+	return 0
+}
+
+// covers reports whether the response with a PSN, or one behind it, had passed before it was asked for again.
+func (r *reads) covers(psn uint32) bool {
+	return r.asked != 0 && ahead(psn, r.from) >= 0 && ahead(psn, r.seen) < 0
 }
 
 // jump is where a response came out of order.
@@ -65,6 +87,7 @@ func (h *Half) readResponse(p *Packet) {
 	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
 		r.next, r.known = p.PSN, true
 	}
+	before := r.heardAt(p.PSN)
 	r.follow(p)
 	d := ahead(p.PSN, r.next)
 	switch {
@@ -73,6 +96,11 @@ func (h *Half) readResponse(p *Packet) {
 	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
 		r.holes.add(r.next, uint32(d), p.Time)
 	case d < 0:
+		const twice = 5 * ms / 1000 // a copy of the capture's
+		if before != 0 && p.Time-before < twice {
+			h.Duplicates++
+			return
+		}
 		h.readAgain(p)
 		r.latest = p.Time
 		return
@@ -87,6 +115,7 @@ func (h *Half) readResponse(p *Packet) {
 
 // follow notes where responses come out of order.
 func (r *reads) follow(p *Packet) {
+	r.heard(p)
 	if d := ahead(p.PSN, r.after); r.latest != 0 && d > 0 && d < maxGap {
 		r.jumps[r.jump%uint32(len(r.jumps))] = jump{r.after, p.PSN, p.Time}
 		r.jump++
@@ -129,10 +158,21 @@ func (h *Half) readAgain(p *Packet) {
 	switch {
 	case repeated:
 		r.ids.again(p.ID)
-		h.Retransmitted[h.repeat.reads].add(p.Len)
 		h.AgainResponses.add(p.Len)
-		h.rounds.doubtResponse(p.Len, h.repeat.readsAt)
+		h.respondsAgain(p.Len)
 	case i < 0:
 		h.Duplicates++
 	}
+}
+
+// respondsAgain counts a READ response that was sent again for the cause of the latest READ that was.
+func (h *Half) respondsAgain(bytes uint32) {
+	r := &h.repeat
+	for i := range r.list[:r.n] {
+		if o := &r.list[i]; o.at == r.reads {
+			o.responses.add(bytes)
+			return
+		}
+	}
+	h.Retransmitted[r.readCause].add(bytes)
 }

@@ -1,7 +1,5 @@
 package health
 
-import "github.com/cnpgate/cnpgate/internal/packet"
-
 // recent are the latest requests.
 type recent struct {
 	list [32]sent
@@ -20,9 +18,11 @@ type sent struct {
 
 // add notes a request. lost: an earlier transmission seems to be.
 func (r *recent) add(p *Packet, lost bool) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Opcode.Role() == packet.ReadRequest, lost, p.Time}
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), lost, p.Time}
 	r.at++
 }
+
+func clamp(bytes uint32) uint16 { return uint16(min(bytes, 1<<16-1)) }
 
 // find is the latest transmission of a PSN, nil if it isn't there.
 func (r *recent) find(psn uint32) *sent {
@@ -134,30 +134,40 @@ type answers struct {
 
 type mark struct {
 	acked uint32
+	n     uint32 // responses that had come before
 	at    int64
 }
 
 func (a *answers) begin(psn uint32) { a.acked, a.known = psn, true }
 
 // add notes an answer. Those that come within a moment are one mark.
-func (a *answers) add(acked uint32, now, moment int64) {
+func (a *answers) add(acked uint32, now, moment int64, n uint32) {
 	a.acked, a.at = acked, now
 	if m := &a.marks[(a.next-1)%uint32(len(a.marks))]; m.at != 0 && now-m.at < moment {
 		m.acked = acked
 		return
 	}
-	a.marks[a.next%uint32(len(a.marks))] = mark{acked, now}
+	a.marks[a.next%uint32(len(a.marks))] = mark{acked, n, now}
 	a.next++
 }
 
 // since is when a PSN was first acknowledged; ok is false if that is too long ago to know.
 func (a *answers) since(psn uint32) (at int64, ok bool) {
+	m := a.mark(psn)
+	if m == nil {
+		return 0, false
+	}
+	return m.at, true
+}
+
+// mark is the first answer to a PSN; nil if that is too long ago to know.
+func (a *answers) mark(psn uint32) (found *mark) {
 	for i := uint32(1); i <= uint32(len(a.marks)); i++ {
 		m := &a.marks[(a.next-i)%uint32(len(a.marks))]
 		if m.at == 0 || ahead(m.acked, psn) <= 0 {
-			return at, at != 0
+			return found
 		}
-		at = m.at
+		found = m
 	}
-	return 0, false
+	return nil
 }

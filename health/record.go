@@ -19,6 +19,8 @@ type Record struct {
 	Ended      string   `json:"ended" doc:"open, released, failed, gave-up or idle."`
 	Requests   []Side   `json:"requests" doc:"The requests of each end, and the responses to them."`
 	Verdicts   []string `json:"verdicts" doc:"What is wrong."`
+
+	number int // of the connection in its report
 }
 
 // End is one end of a connection.

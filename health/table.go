@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
 
 // Table has the connections that one worker follows.
@@ -121,7 +122,7 @@ func (t *Table) list(i id) {
 	}
 }
 
-const probed = 8 // places in which an end can be
+const probed = 32 // places in which an end can be: at most half are taken, so few are looked at
 
 // isAt reports whether an end in a place is still one of a connection.
 func (t *Table) isAt(o end, place uint32) bool {
@@ -131,8 +132,7 @@ func (t *Table) isAt(o end, place uint32) bool {
 }
 
 func (t *Table) place(a packet.Addr, qp uint32) uint32 {
-	h := (a.Lo ^ a.Hi*0x9e3779b97f4a7c15 ^ uint64(qp)<<40) * 0x9e3779b97f4a7c15
-	return uint32(h>>32) % uint32(len(t.ends))
+	return uint32(splitmix.Mix(a.Hi^splitmix.Mix(a.Lo^uint64(qp)<<32))>>32) % uint32(len(t.ends))
 }
 
 // find is the latest connection of an end in a scope; 0 if it isn't known.
@@ -140,8 +140,8 @@ func (t *Table) find(a packet.Addr, qp uint32, s packet.Scope) (found end) {
 	at := t.place(a, qp)
 	for try := range uint32(probed) {
 		o := t.ends[(at+try)%uint32(len(t.ends))]
-		if o == 0 {
-			continue
+		if o == 0 { // a place is never emptied
+			break
 		}
 		c := t.at(o.id())
 		if e := &c.End[o.side()]; c.used && e.Addr == a && e.QP == qp && c.Scope == s && (found == 0 || c.First >= t.at(found.id()).First) {

@@ -7,6 +7,7 @@ type timing struct {
 	clean    span  // round trips of packets that were sent once, ns
 	turn     span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
 	naks     span  // the same from a NAK only
+	implied  span  // and from a READ response beyond one that was missing
 	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
 	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
 	soon     span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
@@ -31,10 +32,13 @@ func (t *timing) mayTimeOut(silent int64) bool {
 
 // slow reports whether so long after a response the requester no longer reacts to it.
 func (t *timing) slow(after int64) bool {
-	if t.turn.n == 0 {
-		return after > 100*ms
+	switch {
+	case t.naks.n+t.implied.n > 1:
+		return after > 8*max(t.naks.least, t.implied.least)+120*ms
+	case t.turn.n > 0:
+		return after > 2*t.turn.least+60*ms
 	}
-	return after > 2*t.turn.least+20*ms
+	return after > 100*ms
 }
 
 // obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
@@ -45,10 +49,8 @@ func (t *timing) obeys(after int64) bool {
 	if t.naks.n >= enough {
 		limit = min(limit, max(times*t.naks.most, ms))
 	}
-	for _, timeOut := range [...]*span{&t.Interval, &t.idle} {
-		if timeOut.n > 1 || timeOut.least > quiet { // a single short one may have been misjudged
-			limit = min(limit, timeOut.least*3/4)
-		}
+	if t.Interval.n > 1 || t.Interval.least > quiet { // a single short one may have been misjudged
+		limit = min(limit, t.Interval.least*3/4)
 	}
 	return after < limit
 }

@@ -1,8 +1,8 @@
 package health
 
 import (
-	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -15,8 +15,13 @@ type Verdict struct {
 	Advice      string `json:"advice" doc:"What to change."`
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
+	// Commands are what to type, with a comment that says where.
+	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 
-	of []int // numbers of the records
+	of       []int // numbers of the connections
+	from, to netip.Addr
+	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
+	lossy    netip.Addr // of a loss: the host on whose side it is
 }
 
 // The verdicts.
@@ -57,13 +62,14 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete,
 	} {
 		if v, ok := rule(c, i); ok {
-			v.Subject = c.subject(i)
 			all = append(all, v)
 		}
 	}
 	if v, ok := unexplained(c, i); ok && !slices.ContainsFunc(all, explains) {
-		v.Subject = c.subject(i)
 		all = append(all, v)
+	}
+	for n := range all {
+		all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
 	}
 	// What follows from these needs no verdict of its own.
 	has := func(name string) bool {
@@ -114,7 +120,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	if rtt.n < 3 {
-		trip = max(trip, h.doubts.elapsed.least, h.Interval.mean) // where a packet was lost, it took longer
+		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
 	}
 	if d := &h.doubts; d.packets > 0 && d.rounds >= 2*d.packets { // the ACKs take longer than so many time-outs
 		trip = max(trip, int64(d.rounds/d.packets+1)*h.Interval.mean)
@@ -126,12 +132,8 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 			every = h.soon.mean
 		}
 	}
-	spacing := h.spacing
-	if r := &h.doubts.reads; spacing.n < r.spacing.n {
-		every, spacing = r.age.mean, r.spacing
-	}
 	// Some senders time out too early now and then, at any RTT.
-	if spacing.n == 0 || spacing.mean > 16*trip {
+	if h.spacing.n == 0 || h.spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	when := fmt.Sprintf("every %v", Duration(every))
@@ -143,7 +145,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		when = fmt.Sprintf("first after %v, then at growing intervals of up to %v,", Duration(first.least), Duration(h.Interval.most))
 	}
 	return Verdict{
-		Name: ShortTimeOut, Weight: n.Packets,
+		Name: ShortTimeOut, Weight: n.Packets, timeout: timeoutFor(trip),
 		Evidence: fmt.Sprintf("retransmits %s at an RTT of %v: the requester timed out %d times while the answer was already on its way; %s",
 			when, Duration(trip), h.Episodes[Spurious], h.sentAgain()),
 		Advice: fmt.Sprintf("raise the QP's timeout to %d or more (4.096 us * 2^timeout; ibv_modify_qp's timeout, perftest's -u, NCCL_IB_TIMEOUT), or turn adaptive retransmission off",
@@ -267,7 +269,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
+	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -275,7 +277,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 		from = c.End[i^1].Addr.Netip()
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream,
+		Name: LossUpstream, Weight: h.LostUpstream, lossy: from,
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -295,7 +297,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		}
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream,
+		Name: LossDownstream, Weight: h.LostDownstream, lossy: to,
 		Evidence: fmt.Sprintf("%d times a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s", h.LostDownstream, to, h.sentAgain()),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
@@ -321,7 +323,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Name: AckLoss, Weight: h.AcksLost,
+		Name: AckLoss, Weight: h.AcksLost, lossy: c.End[i].Addr.Netip(),
 		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s",
 			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
@@ -347,7 +349,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 {
+	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -407,24 +409,4 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d CNPs went to it; after %d of %d that could be judged its rate did not fall", r.CNPs, r.Episodes-r.Obeyed, r.Episodes),
 		Advice:   "turn DCQCN's reaction point on for the traffic's priority (mlnx_qos, /sys/class/net/IF/ecn/roce_rp/enable/PRIO), and check that the NIC counts CNPs (rp_cnp_handled, rp_cnp_ignored)",
 	}, true
-}
-
-// merge joins verdicts with the same name and subject, and sorts them by weight.
-func merge(all []Verdict) []Verdict {
-	slices.SortStableFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject), cmp.Compare(b.Weight, a.Weight))
-	})
-	out := make([]Verdict, 0, len(all)) // never nil: in JSON it's []
-	for _, v := range all {
-		if n := len(out); n > 0 && out[n-1].Name == v.Name && out[n-1].Subject == v.Subject {
-			o := &out[n-1]
-			o.Connections += v.Connections
-			o.Weight += v.Weight
-			o.of = append(o.of, v.of...)
-			continue
-		}
-		out = append(out, v)
-	}
-	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
-	return out
 }

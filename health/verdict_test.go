@@ -46,7 +46,7 @@ func (s *story) exchange(c *Connection, from, n uint32, rtt, gap int64) {
 func (s *story) report(pauses []Pauses, all ...*Connection) *Report {
 	for _, c := range all {
 		c.snapshot(s.now)
-		s.b.Add(c)
+		s.b.Add(c, "")
 	}
 	return s.b.Report(pauses, 0)
 }

@@ -16,6 +16,7 @@ import (
 func init() {
 	views["4k-dark"] = browser.View{Width: 3840, Height: 2160, Dark: true, Still: true}
 	smooth["many-hosts"] = 12
+	oneIn = 1
 }
 
 // day is a link that an incast congests every half hour, for 24 hours.

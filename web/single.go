@@ -34,6 +34,7 @@ func SingleFile(files fs.FS, state string) ([]byte, error) {
 		{`<link rel="stylesheet" href="style.css">`, "<style>" + string(parts["style.css"]) + "</style>"},
 		{`<link rel="stylesheet" href="play.css">`, "<style>" + string(parts["play.css"]) + "</style>"},
 		{`<script src="play.js" defer></script>` + "\n", ""},
+		{`<a href="diagnose.html">Diagnose a capture</a> `, ""},
 		{"</body>", body},
 	} {
 		if strings.Count(page, r.old) != 1 {

@@ -252,10 +252,10 @@ func attack(t *testing.T) (end func()) {
 	}
 }
 
-// TestLiveReplayWeb: replay --web prints the page's address, and the page plays the capture.
-func TestLiveReplayWeb(t *testing.T) {
-	program := webBinary(t)
-	c := exec.Command(program, "replay", "-c", "../../testdata/golden/limits/config.yaml", "--fabric", "fd00::/16", "--web", "--listen", "127.0.0.1:0", "../../testdata/golden/limits/in.pcap")
+// openedPage opens the page whose address a command prints.
+func openedPage(t *testing.T, hash string, program string, args ...string) *browser.Page {
+	t.Helper()
+	c := exec.Command(program, args...)
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -270,11 +270,24 @@ func TestLiveReplayWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, _, _ := strings.Cut(strings.TrimPrefix(string(line[:n]), "The page is at "), ";")
-	page := browser.Open(t, url+"#notifications", browser.View{Width: 1280, Height: 900})
+	return browser.Open(t, url+hash, browser.View{Width: 1280, Height: 900})
+}
+
+// TestLiveReplayWeb: replay --web prints the page's address, and the page plays the capture; with --health it shows what is wrong, or reads what is dropped.
+func TestLiveReplayWeb(t *testing.T) {
+	program := webBinary(t)
+	page := openedPage(t, "#notifications", program, "replay", "-c", "../../testdata/golden/limits/config.yaml", "--fabric", "fd00::/16", "--web", "--listen", "127.0.0.1:0",
+		"../../testdata/golden/limits/in.pcap")
 	page.Wait(`document.querySelectorAll('tbody .why').length === 16`)
 	var r struct{ Events []json.RawMessage }
 	if err := json.Unmarshal([]byte(browser.Eval[string](page, "fetch('/recording').then((r) => r.text())")), &r); err != nil || len(r.Events) < 40 {
 		t.Errorf("%d events, %v", len(r.Events), err)
 	}
+	page.NoErrors()
+	page = openedPage(t, "", program, "replay", "--health", "--web", "--listen", "127.0.0.1:0", "../../control/replay/testdata/cases/wrap.pcap.zst")
+	page.Wait(`document.querySelectorAll(".verdict").length === 1 && document.querySelector(".sequence:not(.stale) canvas") !== null`)
+	page.NoErrors()
+	page = openedPage(t, "", program, "replay", "--health", "--web", "--listen", "127.0.0.1:0")
+	page.Wait(`document.getElementById("drop-title").textContent.includes("Drop a capture here")`)
 	page.NoErrors()
 }

@@ -27,12 +27,14 @@ func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
-			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-",
+			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-\n" +
+			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|-]",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
 		Long: `With --health, says what is wrong with the RDMA connections of a capture, from the headers alone: what was sent again and why, where packets were
 lost, and what to change. It needs no configuration, and takes captures of a host's interface, a mirror port or a gateway, also of Linux's interface "any"
 and with a short snapshot length (tcpdump -s 192 udp port 4791). It looks behind ERSPAN, Everflow, VXLAN, Geneve and other headers of mirrors and overlays, and says which frames it
-could not examine, and why. Exit status: 0 also if something is wrong.
+could not examine, and why. Exit status: 0 also if something is wrong. --web serves a page with the same, and plots of what passed over time; without IN.pcap, one that
+reads the capture that is dropped on it, in the browser.
 
 Without it, runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
 source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
@@ -44,21 +46,37 @@ place of the report, and serves until Ctrl-C.
 
 IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. A stream is read to its end first, into a
 temporary file. An incomplete last frame is left out, with a warning.`,
-		Args: oneCapture,
-		RunE: func(c *cobra.Command, args []string) error { return f.replay(c, args[0]) },
+		Args: func(c *cobra.Command, args []string) error {
+			if f.health && f.web && len(args) == 0 {
+				return nil
+			}
+			return oneCapture(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(c); err != nil {
+				return err
+			}
+			switch {
+			case len(args) == 0:
+				return f.serve(c, webserver.Playground{}, "diagnose.html")
+			case f.health:
+				return f.judge(c, args[0])
+			}
+			return f.replay(c, args[0])
+		},
 	}
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
 	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
-	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
+	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay, or with --health shows what is wrong")
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
 	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 13 kB each; the others count in the sums only")
 	outputFlag(c, &f.output)
-	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
+	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
 	return c
@@ -85,13 +103,27 @@ func openCapture(c *cobra.Command, path string, open func(name string, progress 
 	return capture, nil
 }
 
-func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
-	if f.health {
-		return f.judge(c, in)
-	}
-	if c.Flags().Changed("roce-port") {
+// check refuses flags that don't go together.
+func (f *replayFlags) check(c *cobra.Command) error {
+	switch {
+	case c.Flags().Changed("listen") && !f.web:
+		return errors.New("--listen is where --web serves the page; give --web, too")
+	case f.health && f.web && c.Flags().Changed("output"):
+		return errors.New("--output and --web are given; expected one of them: the page shows what -o prints")
+	case !f.health && c.Flags().Changed("roce-port"):
 		return errors.New("--roce-port is for a diagnosis; give --health, too")
 	}
+	return nil
+}
+
+// serve serves a page until Ctrl-C.
+func (f *replayFlags) serve(c *cobra.Command, source webserver.Source, path string) error {
+	ctx, stop := untilStopped()
+	defer stop()
+	return serveWeb(ctx, c, f.listen, source, path)
+}
+
+func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err := requireFlags(c, "config", "fabric"); err != nil {
 		return err
 	}
@@ -123,8 +155,6 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
 	if f.web {
 		options.Recorder = &replay.Recorder{}
-	} else if c.Flags().Changed("listen") {
-		return errors.New("--listen is where --web serves the page; give --web, too")
 	}
 	result, err := f.write(c, cfg, capture, options, all, reported)
 	if err != nil {
@@ -136,9 +166,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	}
 	recording := &webserver.Recording{Title: in}
 	recording.AddReplay(result, options.Recorder)
-	ctx, stop := untilStopped()
-	defer stop()
-	return serveWeb(ctx, c, f.listen, recording, "")
+	return f.serve(c, recording, "")
 }
 
 // write replays, and writes the report; to standard output only once the files are complete, and if no page shows it.
@@ -166,7 +194,7 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 	return r, nil
 }
 
-// judge prints the health of the capture's RDMA connections.
+// judge prints or serves the health of the capture's RDMA connections.
 func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	capture, err := openCapture(c, in, replay.Open)
 	if err != nil {
@@ -174,11 +202,15 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
 	show, done := progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
-	r, err := replay.Health(capture, replay.HealthOptions{Progress: show, RoCEPort: f.rocePort, Connections: f.connections})
+	d, err := replay.Diagnose(capture, replay.HealthOptions{Progress: show, RoCEPort: f.rocePort, Connections: f.connections})
 	done()
 	if err != nil {
 		return err
 	}
+	if f.web {
+		return f.serve(c, &webserver.Diagnosis{Diagnosis: d}, "diagnose.html#report")
+	}
+	r := d.Report
 	if f.output == "json" {
 		return writeIndented(c.OutOrStdout(), r)
 	}

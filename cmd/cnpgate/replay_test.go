@@ -205,3 +205,20 @@ func TestReadOnlyOutput(t *testing.T) {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}
 }
+
+// TestReplayFlags: flags of a diagnosis that don't go together are refused, with the reason.
+func TestReplayFlags(t *testing.T) {
+	dir := workspace(t)
+	for want, args := range map[string][]string{
+		"--listen is where --web serves the page": {"--health", "--listen", "127.0.0.1:0", "in.pcap"},
+		"--output and --web are given":            {"--health", "--web", "-o", "json"},
+		"--roce-port is for a diagnosis":          {"--roce-port", "5000", "in.pcap"},
+		"0 captures are given, expected one":      {"--health"},
+		"2 captures are given, expected one":      {"--health", "--web", "in.pcap", "in.pcap"},
+		"expected a loopback address and a port":  {"--health", "--web", "--listen", "192.0.2.1:80"},
+	} {
+		if got := cnpgate(t, dir, append([]string{"replay"}, args...)...); got.status == 0 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: exit status %d, %q; expected %q", args, got.status, got.stderr, want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ const ProgressStep = 100_000
 
 // Frame is one frame of a capture.
 type Frame struct {
-	Time   int64  // ns since the capture's first timestamp; never less than that of the frame before
+	Time   int64  // ns since the capture's first timestamp (Sort: the earliest one); never less than that of the frame before
 	Octets []byte // valid until the next one is read
 	Length uint32 // on the wire; more than the captured bytes if the snapshot length was short
 	// Unread names the link type of a frame that can't be read; it has no octets.
@@ -48,6 +48,10 @@ type Reader struct {
 	appended  int // files behind the first one
 	jumps     int // times when the clock went far ahead, or nothing was captured
 	backwards int // frames with earlier timestamps than a frame before them
+	earlier   int64
+	shift     int64   // ns that are added to times
+	window    *window // nil: the order of the file is kept
+	late      int     // frames that were too far behind to be sorted
 }
 
 // source is what both readers of pcapgo have in common.
@@ -83,6 +87,14 @@ func (c *Reader) fail(err error) error { return fmt.Errorf("capture %s: %w", c.n
 
 // Next reads a frame. It returns io.EOF after the last, *Truncated if the capture ends within a frame.
 func (c *Reader) Next() (Frame, error) {
+	if c.window != nil {
+		return c.sorted()
+	}
+	return c.next()
+}
+
+// next reads a frame in the order of the file.
+func (c *Reader) next() (Frame, error) {
 	if c.Frames > 0 && c.format.begins(c.input.Reader) {
 		var err error
 		if c.format, c.source, err = open(c.input.Reader); err != nil {
@@ -109,8 +121,8 @@ func (c *Reader) Next() (Frame, error) {
 	if err != nil {
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, err))
 	}
-	c.note(&info)
-	f := Frame{Time: c.latest, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
+	at := c.note(&info)
+	f := Frame{Time: at, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
 	if link := c.source.LinkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link)
 	}
@@ -120,8 +132,8 @@ func (c *Reader) Next() (Frame, error) {
 	return f, nil
 }
 
-// note counts a frame.
-func (c *Reader) note(info *gopacket.CaptureInfo) {
+// note counts a frame, and returns its time.
+func (c *Reader) note(info *gopacket.CaptureInfo) int64 {
 	if c.Frames == 0 {
 		c.First = timestamp(info)
 	}
@@ -132,12 +144,17 @@ func (c *Reader) note(info *gopacket.CaptureInfo) {
 	case at-c.latest > longPause && c.Frames > 0:
 		c.jumps++
 	}
+	c.earlier = max(c.earlier, -at)
 	c.latest = max(c.latest, at)
 	c.Frames++
 	c.Longest = max(c.Longest, info.CaptureLength)
 	if c.Progress != nil && c.Frames%ProgressStep == 0 {
 		c.Progress(c.Frames)
 	}
+	if c.window != nil {
+		return at + c.shift
+	}
+	return c.latest
 }
 
 // timestamp is that of a frame; a simple packet block of pcapng has none.
@@ -174,7 +191,15 @@ func (c *Reader) Warnings() []string {
 	}
 	warn(c.Frames == 0, "it holds no frames")
 	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
-	warn(c.backwards > 0, "%d frames have earlier timestamps than frames before them; their time is set to the latest one so far", c.backwards)
+	switch {
+	case c.window == nil:
+		warn(c.backwards > 0, "%d frames have earlier timestamps than frames before them; their time is set to the latest one so far", c.backwards)
+	case c.late == 0:
+		warn(true, "%d frames have earlier timestamps than frames before them; it was sorted by time", c.backwards)
+	default:
+		warn(true, "%d frames have earlier timestamps than frames before them; it was sorted by time, but %d of them are too far behind: their time is set to the latest one "+
+			"so far; sort the file (reordercap), or correct its clocks (editcap -t)", c.backwards, c.late)
+	}
 	warn(c.jumps > 0, "its time jumps ahead by more than %v, %d times: the clock was set, or nothing was captured", time.Duration(longPause), c.jumps)
 	warn(c.Frames > 1 && c.latest == 0 && c.backwards == 0, "all its frames have the same timestamp")
 	return all

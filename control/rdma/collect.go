@@ -80,7 +80,7 @@ func (c *Collector) read(ctx context.Context, worker int, b *health.Builder) err
 			return fmt.Errorf("worker %d does not answer: it is stopping, or gets no CPU time; try again", worker)
 		}
 		for i := range part.Connections {
-			b.Add(&part.Connections[i])
+			b.Add(&part.Connections[i], "")
 		}
 	}
 	return nil

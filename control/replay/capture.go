@@ -23,9 +23,12 @@ type Capture struct {
 	Warnings []string  // warnings about it, for the operator
 
 	name      string
-	file      *os.File
-	temporary bool // the file is a copy of a stream
+	from      io.ReadSeeker
+	file      *os.File // from, if it is Close's to close
+	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
+	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
+	earlier   int64 // ns
 }
 
 // Stdin is the name of standard input.
@@ -34,18 +37,22 @@ const Stdin = "-"
 // Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe. progress is called every
 // capturefile.ProgressStep frames with the number of frames read so far; may be nil.
 func Open(name string, progress func(frames int)) (*Capture, error) {
-	return open(&Capture{name: name}, progress)
-}
-
-func open(c *Capture, progress func(frames int)) (*Capture, error) {
+	c := &Capture{name: name}
 	err := c.open()
 	if err == nil {
+		c.from = c.file
 		err = c.survey(progress)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// OpenFrom is Open for what is no file of the operating system. It needs no Close.
+func OpenFrom(name string, from io.ReadSeeker) (*Capture, error) {
+	c := &Capture{name: name, from: from}
+	return c, c.survey(nil)
 }
 
 func (c *Capture) open() (err error) {
@@ -102,35 +109,48 @@ func (c *Capture) Next() (capturefile.Frame, error) {
 	return frame, err
 }
 
-// survey reads the file to its end and notes what a replay needs to know.
+// survey reads the file to its end and notes what a replay needs to know. If it isn't in the order of time, it is read once more as it will be sorted.
 func (c *Capture) survey(progress func(frames int)) error {
+	if err := c.readAll(progress); err != nil {
+		return err
+	}
+	if c.disorder, c.earlier = c.reader.Disorder(); c.disorder > 0 {
+		if err := c.readAll(progress); err != nil {
+			return err
+		}
+	}
+	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.earlier)), c.reader.Frames, c.reader.Longest
+	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
+	return c.rewind()
+}
+
+func (c *Capture) readAll(progress func(frames int)) error {
 	if err := c.rewind(); err != nil {
 		return err
 	}
-	c.reader.Progress = progress
+	c.reader.Progress, c.Warnings = progress, nil
 	for {
 		_, err := c.reader.Next()
 		if capturefile.Ends(err) {
 			c.Warnings = append(c.Warnings, err.Error())
-			break
+			return nil
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	c.First, c.Frames, c.Longest = c.reader.First, c.reader.Frames, c.reader.Longest
-	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
-	return c.rewind()
 }
 
 func (c *Capture) rewind() (err error) {
-	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
+	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	c.reader, err = capturefile.NewReader(c.name, c.file)
+	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && c.disorder > 0 {
+		c.reader.Sort(c.earlier)
+	}
 	return err
 }
 

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -19,6 +21,9 @@ const DefaultConnections = 1 << 17
 // flowsEach is how many flows there is room for, by connection.
 const flowsEach = 3
 
+// mostListed is how many connections a report lists.
+const mostListed = 1 << 14
+
 // HealthOptions are those of Health.
 type HealthOptions struct {
 	Progress func(frames int) // as for Options
@@ -28,41 +33,153 @@ type HealthOptions struct {
 }
 
 // Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
-// that once more if there are directions that the rules for notifications leave without a pair.
+// that once more if there are directions that the rules for notifications leave without a pair. A capture with more connections than are followed at a time
+// is judged in shares: all that by pairs of hosts.
 func Health(c *Capture, o HealthOptions) (*health.Report, error) {
-	h := &judge{
-		capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, released: map[connectionKey]bool{}, joiner: newJoiner(),
-		paired: map[connectionKey]string{}, moved: map[connectionKey]packet.Scope{}, unpaired: map[connectionKey]bool{},
-	}
-	if err := h.pass(h.learn); err != nil {
+	d, err := Diagnose(c, o)
+	if err != nil {
 		return nil, err
 	}
-	h.progress = nil
-	kept := h.pairs()
-	if h.alone() {
-		if err := h.again(h.compare); err != nil {
-			return nil, err
-		}
-		kept = h.join(kept)
-	}
-	var err error
-	if h.static, err = pairing.NewQPMap(kept, seed); err != nil {
-		return nil, fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
-	}
-	h.final = true
-	if err := h.again(h.follow); err != nil {
-		return nil, err
-	}
-	return h.report(), nil
+	return d.Report, nil
 }
 
-// again reads the capture once more.
-func (h *judge) again(each func(b []byte)) error {
+// Diagnosis is the report of Health, whose connections can be traced in the capture.
+type Diagnosis struct {
+	Name     string         `json:"name"` // of the capture
+	Warnings []string       `json:"warnings"`
+	Report   *health.Report `json:"report"`
+	judge    *judge
+}
+
+// Diagnose is Health for what traces connections afterwards. The capture must stay open for that.
+func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
+	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
+	if h.limit <= 0 {
+		h.limit = DefaultConnections
+	}
+	if c.Frames > h.limit {
+		h.directions = &census{}
+	}
+	for share := 0; share < h.shares; share++ {
+		if err := h.pair(share); err != nil {
+			return nil, err
+		}
+		if err := h.followAll(); err != nil {
+			return nil, err
+		}
+		h.add()
+	}
+	for _, v := range h.icrcs.verdicts() {
+		h.builder.Say(v)
+	}
+	h.builder.Frames = h.account.frames(uint64(h.frames))
+	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now), h.account.other), h}, nil
+}
+
+// Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
+func (d *Diagnosis) Trace(connection, requester int) (*health.Trace, error) {
+	if connection < 0 || connection >= len(d.Report.Connections) || requester < 0 || requester > 1 {
+		return nil, fmt.Errorf("end %d of connection %d: expected end 0 or 1 of connections 0 to %d of the report", requester, connection, len(d.Report.Connections)-1)
+	}
+	h, record := d.judge, &d.Report.Connections[connection]
+	share := h.shareOf(packet.AddrFrom(record.Ends[0].IP), packet.AddrFrom(record.Ends[1].IP))
+	if share != h.share {
+		if err := h.pair(share); err != nil {
+			return nil, err
+		}
+	}
+	h.trace = health.NewTrace(record, requester, -epoch)
+	if err := h.followAll(); err != nil {
+		return nil, err
+	}
+	h.trace.End()
+	return h.trace, nil
+}
+
+// pair learns which flows of a share are a pair.
+func (h *judge) pair(share int) error {
+	h.share = share
+	if err := h.learned(); err != nil {
+		return err
+	}
+	known := h.pairs()
+	if h.alone() {
+		if err := h.pass(h.compare); err != nil {
+			return err
+		}
+		known = h.join(known)
+	}
+	var err error
+	if h.static, err = pairing.NewQPMap(known, seed); err != nil {
+		return fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
+	}
+	return nil
+}
+
+// followAll follows the connections of the present share.
+func (h *judge) followAll() (err error) {
+	h.follower = nil
+	if err := h.tables(); err != nil {
+		return err
+	}
+	connections := min(h.flows.Capacity(), h.limit)
+	if clear(h.memory); h.memory == nil {
+		h.memory = make([]byte, health.FollowerSize(connections, h.flows.Capacity()))
+	}
+	if h.follower, err = health.NewFollower(h.memory, connections, h.flows, h.learner, egress); err != nil {
+		return err
+	}
+	h.follower.Replacing = h.builder.AddSums
+	return h.pass(h.follow)
+}
+
+// learned learns which flows of the present share are a pair. The first time it counts directions, and
+// begins again in shares if their flows are too many.
+func (h *judge) learned() error {
+	for {
+		h.known, h.static, h.joiner = nil, nil, newJoiner()
+		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]packet.Scope{}
+		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]bool{}
+		if err := h.tables(); err != nil {
+			return err
+		}
+		if err := h.pass(h.learn); err != nil {
+			return err
+		}
+		if h.directions == nil || h.begun <= h.flows.Capacity() {
+			return nil
+		}
+		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
+	}
+}
+
+// pass reads the capture once, and gives each RoCEv2 packet of the present share to a function. CNPs belong to all: anybody may send one.
+func (h *judge) pass(each func(b []byte)) error {
 	h.frames, h.account = 0, account{}
 	if err := h.capture.rewind(); err != nil {
 		return err
 	}
-	return h.pass(each)
+	for {
+		frame, err := h.capture.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		h.frames++
+		if h.progress != nil && h.frames%capturefile.ProgressStep == 0 {
+			h.progress(h.frames)
+		}
+		h.now = frame.Time + epoch
+		if frame.Unread != "" {
+			h.account.link(frame.Unread, uint64(h.frames))
+			continue
+		}
+		if b, ok := h.read(frame.Octets, frame.Length); ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
+			each(b)
+		}
+	}
 }
 
 // judge reads a capture for Health.
@@ -72,20 +189,25 @@ type judge struct {
 	limit    int // connections that are followed at a time
 	frames   int
 
-	flows    *flowtable.Table
-	learner  *pairing.Learner
-	follower *health.Follower
-	builder  health.Builder
-	static   *pairing.QPMap
-	known    []pairing.QPPair
-	released map[connectionKey]bool
-	unpaired map[connectionKey]bool // directions without a pair
-	joiner   *joiner
-	paired   map[connectionKey]string       // how, by direction
-	moved    map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
-	pauses   pauses
-	now      int64
-	final    bool // the last pass: connections are followed
+	flows      *flowtable.Table
+	learner    *pairing.Learner
+	follower   *health.Follower
+	memory     []byte // of the follower
+	builder    health.Builder
+	static     *pairing.QPMap
+	known      []pairing.QPPair
+	share      int // which pairs of hosts are judged now, of so many shares
+	shares     int
+	released   map[connectionKey]bool
+	unpaired   map[connectionKey]bool // directions without a pair
+	joiner     *joiner
+	paired     map[connectionKey]string       // how, by direction
+	moved      map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
+	pauses     pauses
+	now        int64
+	directions *census       // while they are counted
+	begun      int           // flows, meanwhile
+	trace      *health.Trace // of a connection, once there is a report
 
 	reader  dissect.Reader
 	frame   dissect.Packet
@@ -108,7 +230,10 @@ func keyOf(k *flowtable.Key) connectionKey {
 }
 
 // Begin and End observe the flow table: a flow that ends has an answer, too.
-func (h *judge) Begin(x flowtable.Index) { h.learner.Begin(x) }
+func (h *judge) Begin(x flowtable.Index) {
+	h.begun++
+	h.learner.Begin(x)
+}
 
 // End see Begin.
 func (h *judge) End(x flowtable.Index, _ flowtable.Ending) {
@@ -209,45 +334,17 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 	return known
 }
 
-// pass reads the capture once, and gives each RoCEv2 packet to a function.
-func (h *judge) pass(each func(b []byte)) error {
-	if err := h.tables(); err != nil {
-		return err
-	}
-	for {
-		frame, err := h.capture.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		h.frames++
-		if h.progress != nil && h.frames%capturefile.ProgressStep == 0 {
-			h.progress(h.frames)
-		}
-		h.now = frame.Time + epoch
-		if frame.Unread != "" {
-			h.account.link(frame.Unread, uint64(h.frames))
-			continue
-		}
-		if b, ok := h.read(frame.Octets, frame.Length); ok {
-			each(b)
-		}
-	}
-}
+var egress = []int{1, 0} // the two directions of a connection count as of two ports
 
-// tables makes tables for a pass.
+// tables makes empty tables of flows and of what is learned of them.
 func (h *judge) tables() (err error) {
-	limit := h.limit
-	if limit <= 0 {
-		limit = DefaultConnections
+	capacity := min(h.capture.Frames+1, flowsEach*h.limit)
+	if h.flows, h.learner = nil, nil; h.share > 0 {
+		runtime.GC() // those of the pass before are large
 	}
-	capacity := min(h.capture.Frames+1, flowsEach*limit)
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
 	}
-	egress := []int{1, 0}
 	p, err := pairing.New(make([]byte, pairing.Size(capacity)), pairing.Config{Flows: capacity, Egress: egress, Seed: seed})
 	if err != nil {
 		return err
@@ -256,12 +353,6 @@ func (h *judge) tables() (err error) {
 		return err
 	}
 	h.learner.SetStatic(h.static)
-	connections := min(capacity, limit)
-	if h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress); err != nil {
-		return err
-	}
-	h.builder = health.Builder{Offset: -epoch}
-	h.follower.Replacing = h.builder.AddSums
 	return nil
 }
 
@@ -279,6 +370,11 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 // learn is the first pass: which flows are a pair.
 func (h *judge) learn(b []byte) {
 	h.icrcs.note(&h.frame)
+	if h.directions != nil {
+		if h.directions.note(h.parsed); h.begun > h.flows.Capacity() {
+			return // it is learned again, in shares
+		}
+	}
 	if k := h.lookup(); k != nil {
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
 		h.learner.Sweep()
@@ -291,14 +387,19 @@ func (h *judge) follow(b []byte) {
 		return // the receiver drops it
 	}
 	k := h.lookup()
-	if h.parsed.Opcode == packet.CNP {
+	switch cnp := h.parsed.Opcode == packet.CNP; {
+	case cnp && h.trace != nil:
+		h.trace.CNP(h.follower, k, h.now)
+	case cnp:
 		h.follower.CNP(k, h.now)
-		return
+	case h.trace != nil:
+		h.trace.Packet(h.follower, h.flow[0], k, h.frame.Real, h.parsed, h.now)
+	default:
+		h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 	}
-	h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 }
 
-// lookup finds a packet's flow, and returns its key. The two directions of a connection count as of two ports. A CNP has no flow.
+// lookup finds a packet's flow, and returns its key. A CNP has no flow.
 func (h *judge) lookup() *flowtable.Key {
 	p, r := h.parsed, &h.record[0]
 	port := uint16(0)
@@ -323,9 +424,8 @@ func (h *judge) lookup() *flowtable.Key {
 	return k
 }
 
-// report makes the report of the second pass.
-func (h *judge) report() *health.Report {
-	b := &h.builder
+// add adds the connections of the last pass to the report.
+func (h *judge) add() {
 	var c health.Connection
 	for n := range h.follower.Len() {
 		if !h.follower.Copy(n, h.now, &c) {
@@ -334,17 +434,10 @@ func (h *judge) report() *health.Report {
 		if h.released[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}] || h.released[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}] {
 			c.How = health.Released
 		}
-		if b.PairedBy = ""; c.Paired {
-			b.PairedBy = h.paired[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}]
-			if b.PairedBy == "" {
-				b.PairedBy = h.paired[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}]
-			}
+		by := ""
+		if c.Paired {
+			by = cmp.Or(h.paired[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}], h.paired[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}])
 		}
-		b.Add(&c)
+		h.builder.Add(&c, by)
 	}
-	for _, v := range h.icrcs.verdicts() {
-		b.Say(v)
-	}
-	b.Frames = h.account.frames(uint64(h.frames))
-	return b.Report(h.pauses.report(h.now), h.account.other)
 }

@@ -7,22 +7,20 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/health"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestHealthConnectionsLimit: connections beyond the limit are said to be left out, and the sums have them all the same.
+// TestHealthConnectionsLimit: if two hosts have more connections than are followed at a time, those that are left out are said to be, and the sums have them all
+// the same.
 func TestHealthConnectionsLimit(t *testing.T) {
-	const hosts = 40
+	const connections = 40
 	job := lossy{op: endpoint.Write, bytes: 16384, messages: 10, timeout: 20 * msec, delay: [2]int64{20 * usec, 60 * usec}, rule: loses(50, 0, true)}
 	_, path := job.run(t, 3)
 	var all []frame
 	one := frames(t, readFile(t, path))
-	for n := range hosts {
+	for n := range connections {
 		for _, f := range one {
 			f.octets, f.at = slices.Clone(f.octets), f.at+int64(n)*1000*msec
-			for _, at := range []int{packet.EthernetLen + 14, packet.EthernetLen + 18} { // the third octet of both addresses
-				f.octets[at] = byte(n)
-			}
+			f.octets[f.parse().BTH+5] = byte(n) // of the destination QP
 			all = append(all, f)
 		}
 	}
@@ -41,7 +39,7 @@ func TestHealthConnectionsLimit(t *testing.T) {
 		return slices.ContainsFunc(r.Notes, func(n health.Note) bool { return n.Name == health.NoteUnlisted })
 	}
 	got, want := &r.Summary, &whole.Summary
-	if want.Connections != hosts || said(whole) || want.LostDownstream == 0 {
+	if want.Connections != connections || said(whole) || want.LostDownstream == 0 {
 		t.Fatalf("without a limit: %+v", want)
 	}
 	if got.Connections != 8 || !said(r) {

@@ -21,6 +21,8 @@ const (
 	candidates  = 64      // directions that a direction's responses are compared with
 	considered  = 4096    // directions of the opposite hosts that are looked at to find those
 	kept        = 32      // requests of a direction that asked for an answer, of which the time is known
+	reordered   = 64      // packets before the first one that may pass after it
+	skewed      = 4096    // packets that an answer may be recorded ahead of, if the clocks of the two directions differ
 	tooFar      = 1 << 16 // packets: a larger step of PSNs is another connection's
 )
 
@@ -60,6 +62,7 @@ type asked struct {
 type fit struct {
 	responder, requester *directed
 	hits, ends           uint32 // responses to requests that had passed; those that asked for one
+	early                uint32 // those to requests that may have passed soon
 	delay                int64  // ns, their sum
 	since                int64  // ns from the first request that was answered to its answer
 	obeyed, ignored      int    // NAKs
@@ -121,7 +124,7 @@ func (d *directed) request(p *health.Packet) {
 
 // sent reports whether a request with a PSN has passed, and when, if it asked for an answer and that is known.
 func (d *directed) sent(psn uint32) (at *asked, ok bool) {
-	if d.requests == 0 || ahead(psn, d.base) < 0 || ahead(psn, d.next) >= 0 {
+	if d.requests == 0 || ahead(psn, d.base) < -reordered || ahead(psn, d.next) >= 0 {
 		return nil, false
 	}
 	for n := d.at; n > 0 && n+kept > d.at; n-- {
@@ -132,6 +135,12 @@ func (d *directed) sent(psn uint32) (at *asked, ok bool) {
 	return nil, true
 }
 
+// soon reports whether a request with a PSN may pass soon.
+func (d *directed) soon(psn uint32) bool {
+	step := ahead(psn, d.next)
+	return d.requests > 0 && step >= 0 && step < skewed
+}
+
 func (j *joiner) response(d *directed, p *health.Packet) {
 	if d.responses++; d.responses == 1 {
 		d.first, d.high = p.Time, p.PSN
@@ -139,7 +148,7 @@ func (j *joiner) response(d *directed, p *health.Packet) {
 	if ahead(p.PSN, d.high) > 0 {
 		d.high = p.PSN
 	}
-	const searches = 4
+	const searches = 64
 	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
 		d.searched++
 		j.search(d, p.PSN)
@@ -153,7 +162,7 @@ func (j *joiner) response(d *directed, p *health.Packet) {
 func (j *joiner) search(d *directed, psn uint32) {
 	all := j.hosts[[2]packet.Addr{d.key.dst, d.key.src}]
 	for n := len(all) - 1; n >= max(0, len(all)-considered) && len(d.fits) < candidates; n-- {
-		if _, ok := all[n].sent(psn); ok {
+		if _, ok := all[n].sent(psn); ok || all[n].soon(psn) {
 			d.fits = append(d.fits, &fit{responder: d, requester: all[n]})
 		}
 	}
@@ -163,6 +172,9 @@ func (f *fit) response(p *health.Packet) {
 	f.settle()
 	a, ok := f.requester.sent(p.PSN)
 	if !ok {
+		if f.requester.soon(p.PSN) {
+			f.early++
+		}
 		return
 	}
 	f.hits++
@@ -196,11 +208,11 @@ func (f *fit) settle() {
 // judge counts what speaks for a pair. It reports false if the responses don't fit: most of a stranger's have PSNs that were not sent yet.
 func (f *fit) judge(least int64) bool {
 	f.settle()
-	if f.hits*10 < f.responder.responses*9 {
+	if (f.hits+f.early)*10 < f.responder.responses*9 {
 		return false
 	}
 	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
-	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(f.responder.responses-f.hits)
+	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(f.responder.responses-f.hits-f.early) - int(f.early)
 	if f.ends*10 >= f.hits*9 { // they answer the packets that ask for it
 		f.points += end
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/fleet"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -38,6 +39,7 @@ type fake struct {
 	http      *httptest.Server
 	mutex     sync.Mutex
 	unhealthy map[string]string
+	rdma      *health.Report
 	episodes  []report.Episode
 	perAnswer int // notifications of an answer
 	everyLook time.Duration
@@ -80,6 +82,7 @@ func (f *fake) start() {
 				Connections: []fleetlink.FleetConnection{{URL: "tls://192.0.2.2:4222", Error: "connection refused"}},
 				Counters:    map[string]uint64{"dropped_in": 3}, Refused: map[string]uint64{"signature": 7}}
 		},
+		api.RDMAPath:    func(*http.Request) any { return f.rdma },
 		api.FlowsPath:   f.flowsOf,
 		api.SendersPath: f.senders,
 		api.PairsPath: func(*http.Request) any {

@@ -27,8 +27,8 @@ const (
 
 // readable are the paths of the API that a page may read.
 var readable = []string{
-	api.BGPPath, api.CountersPath, api.EpisodesPath, api.ExplainPath, api.FlowsPath, api.HealthPath, api.NotificationsPath, api.PairsPath, api.ProxiesPath, api.ReloadsPath,
-	api.SendersPath, api.VersionPath,
+	api.BGPPath, api.CountersPath, api.EpisodesPath, api.ExplainPath, api.FlowsPath, api.HealthPath, api.NotificationsPath, api.PairsPath, api.ProxiesPath, api.RDMAPath,
+	api.ReloadsPath, api.SendersPath, api.VersionPath,
 }
 
 // watched are the resources that become events when they change, at each so many looks.

@@ -30,6 +30,7 @@ var tabs = []struct{ name, shows string }{
 	{"episodes", `document.querySelectorAll('.timeline rect').length === 40`},
 	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
+	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
 	{"health", `document.body.textContent.includes('no link since noon')`},
 	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
 	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
@@ -41,6 +42,7 @@ func TestPage(t *testing.T) {
 	f := newFake(t, 64, 100_000)
 	f.congest(40)
 	f.unhealthy["p5"] = "no link since noon"
+	f.rdma = diagnosed(t).Report
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), view())
 	for _, tab := range tabs {
@@ -122,6 +124,36 @@ func TestRecordings(t *testing.T) {
 	p.Wait(`document.querySelectorAll('.plot canvas').length === 3 && document.body.textContent.includes('standard CNP') && document.body.textContent.includes('70')`)
 	p.Accessible()
 	p.NoErrors()
+}
+
+// diagnosed is what is wrong with a small capture.
+func diagnosed(t *testing.T) *replay.Diagnosis {
+	t.Helper()
+	capture, err := replay.Open(root+"/control/replay/testdata/cases/selrep_behind.pcap.zst", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = capture.Close() })
+	d, err := replay.Diagnose(capture, replay.HealthOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestDiagnosis: the page shows the report that the server has, and a plot of each connection; a trace of what isn't there is refused.
+func TestDiagnosis(t *testing.T) {
+	page := serve(t, Local("127.0.0.1:0"), &Diagnosis{Diagnosis: diagnosed(t)}, os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL()+"diagnose.html#report", view())
+	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.sequence:not(.stale) canvas')`)
+	p.Accessible()
+	p.NoErrors()
+	for query, want := range map[string]int{"connection=0&requester=0": 200, "connection=0&requester=1": 200, "connection=1&requester=0": 400, "connection=-1&requester=0": 400,
+		"connection=0&requester=2": 400, "connection=0": 400, "": 400} {
+		if got := browser.Eval[int](p, "fetch('/diagnosis/trace?"+query+"').then((r) => r.json().then((j) => Array.isArray(j.points) === r.ok ? r.status : 0))"); got != want {
+			t.Errorf("%s: status %d, expected %d", query, got, want)
+		}
+	}
 }
 
 // TestFiles: what is no result of the program is refused, with the reason.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Playground is a source for the playground alone, which runs in the browser and asks nothing.
+// Playground is a source for the pages that run in the browser and ask nothing.
 type Playground struct{}
 
 func (Playground) routes(func(string, http.HandlerFunc)) {}

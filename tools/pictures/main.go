@@ -1,5 +1,5 @@
 // Command pictures draws the pictures of the documentation that show a run of the gateway (scripts/screenshots): what cnpgate top has on a terminal, and
-// the time series of the Grafana dashboard, from the Prometheus server that has read the gateway's metrics, and the playground.
+// the time series of the Grafana dashboard, from the Prometheus server that has read the gateway's metrics, and the pages.
 package main
 
 import (
@@ -32,15 +32,18 @@ func main() {
 	prometheus := flag.String("prometheus", "http://127.0.0.1:9090", "server with the metrics")
 	seconds := flag.Int("seconds", 60, "draw the last so many seconds")
 	page := flag.String("page", "", "draw this page, which cnpgate sim incast-10ms --web=FILE.html has written")
+	diagnose := flag.String("diagnose", "", "draw the plot of the worst RDMA connection of this capture")
 	flag.Parse()
-	if *page != "" {
-		if err := drawPage(os.Stdout, os.Stderr, *page); err != nil {
-			fmt.Fprintln(os.Stderr, "pictures:", err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	switch {
+	case *page != "":
+		err = drawPage(os.Stdout, os.Stderr, *page)
+	case *diagnose != "":
+		err = drawDiagnosis(os.Stdout, os.Stderr, *diagnose)
+	default:
+		err = draw(*dashboard, *prometheus, *seconds)
 	}
-	if err := draw(*dashboard, *prometheus, *seconds); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}

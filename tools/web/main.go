@@ -33,7 +33,7 @@ func build(root, out string) error {
 		return err
 	}
 	src := filepath.Join(root, "web", "src")
-	for _, name := range []string{"index.html", "live.html"} {
+	for _, name := range []string{"index.html", "live.html", "diagnose.html"} {
 		text, err := os.ReadFile(filepath.Join(src, name))
 		if err != nil {
 			return err
@@ -67,8 +67,9 @@ func bundle(src, out, wasmExec string) error {
 		AbsWorkingDir: root,
 		EntryPointsAdvanced: []api.EntryPoint{
 			{InputPath: "play/main.js", OutputPath: "play"},
-			{InputPath: "play/worker.js", OutputPath: "engine"},
+			{InputPath: "common/worker.js", OutputPath: "engine"},
 			{InputPath: "live/main.js", OutputPath: "live"},
+			{InputPath: "diagnose/main.js", OutputPath: "diagnose"},
 			{InputPath: "common/style.css", OutputPath: "style"},
 		},
 		Alias:  map[string]string{"uplot": abs(vendor("uplot/uPlot.esm.js")), "uplot.css": abs(vendor("uplot/uPlot.min.css")), "wasm_exec": wasmExec},
@@ -91,7 +92,7 @@ func bundle(src, out, wasmExec string) error {
 	return nil
 }
 
-// engine compiles the simulator. The compressed file's comment is the sum of what is in it, so that compressing it again can be left out.
+// engine compiles what the page runs. The compressed file's comment is the sum of what is in it, so that compressing it again can be left out.
 func engine(root, to string) error {
 	dir, err := os.MkdirTemp("", "cnpgate-web")
 	if err != nil {
@@ -103,7 +104,7 @@ func engine(root, to string) error {
 	c.Dir, c.Stderr = root, os.Stderr
 	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("compiling the simulator to WebAssembly: %w", err)
+		return fmt.Errorf("compiling web/wasm to WebAssembly: %w", err)
 	}
 	code, err := os.ReadFile(binary)
 	if err != nil {

@@ -1,7 +1,8 @@
 //go:build js && wasm
 
-// Command wasm runs scenarios in the page's worker thread: it gives it the function "cnpgate" of a command and its argument in JSON, which returns JSON: what is
-// asked for, or {"error": text}.
+// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON, a file's
+// parts for a command that reads one, and two functions: the first is called when the command begins, the second with JSON when it has ended: what is asked
+// for, or {"error": text}.
 package main
 
 import (
@@ -9,39 +10,54 @@ import (
 	"fmt"
 	"syscall/js"
 
+	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
 	"github.com/cnpgate/cnpgate/web/engine"
 )
 
 func main() {
 	r := &runner{now: js.Global().Get("performance")}
+	commands := make(chan []js.Value, mostWaiting)
 	js.Global().Set("cnpgate", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		answer, err := r.do(args[0].String(), []byte(args[1].String()))
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
-		}
-		if text, ok := answer.(string); ok {
-			return text
-		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return fmt.Sprintf(`{"error": %q}`, err)
-		}
-		return string(text)
+		commands <- args
+		return nil
 	}))
 	js.Global().Call("ready")
-	select {}
+	for c := range commands { // reading a file takes many turns of the browser's loop of events: no other command may begin meanwhile
+		c[3].Invoke()
+		c[4].Invoke(r.answer(c[0].String(), []byte(c[1].String()), c[2]))
+	}
 }
 
-// runner has the scenario that runs.
+// mostWaiting is how many commands may wait: the page sends the next one when it has the answer, but for a few clicks.
+const mostWaiting = 1024
+
+// answer carries out a command and returns JSON.
+func (r *runner) answer(command string, argument []byte, from js.Value) string {
+	answer, err := r.do(command, argument, from)
+	if err != nil {
+		answer = map[string]string{"error": err.Error()}
+	}
+	if text, ok := answer.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Sprintf(`{"error": %q}`, err)
+	}
+	return string(text)
+}
+
+// runner has the scenario that runs, and the capture that was read.
 type runner struct {
-	engine *engine.Engine
-	setup  *engine.Setup
-	now    js.Value
+	engine    *engine.Engine
+	setup     *engine.Setup
+	now       js.Value
+	diagnosis *replay.Diagnosis
 }
 
 // do carries out a command.
-func (r *runner) do(command string, argument []byte) (any, error) {
+func (r *runner) do(command string, argument []byte, from js.Value) (any, error) {
 	switch command {
 	case "menu":
 		return engine.Menu(), nil
@@ -49,6 +65,10 @@ func (r *runner) do(command string, argument []byte) (any, error) {
 		return r.start(argument)
 	case "controls":
 		return controls(argument)
+	case "diagnose":
+		return r.diagnose(argument, from)
+	case "trace":
+		return r.trace(argument)
 	}
 	if r.engine == nil {
 		return nil, fmt.Errorf("%s: no scenario has been started", command)

@@ -2,7 +2,7 @@
 import { el } from "../common/dom.js";
 import * as format from "../common/format.js";
 import { get } from "./api.js";
-import { counts, host, orDash, scope, Table } from "./table.js";
+import { counts, host, orDash, scope, Table } from "../common/table.js";
 
 // flowTable shows flows. title names the table, and why(flow), if given, is called by a button of each.
 export const flowTable = (title, why) => new Table(title, [

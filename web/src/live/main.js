@@ -6,7 +6,7 @@ import * as format from "../common/format.js";
 import { events, get, Refused, setToken } from "./api.js";
 import { Player } from "./player.js";
 import { State } from "./state.js";
-import { clock } from "./table.js";
+import { clock } from "../common/table.js";
 import * as episodes from "./tabs/episodes.js";
 import * as fleet from "./tabs/fleet.js";
 import * as health from "./tabs/health.js";
@@ -14,6 +14,7 @@ import * as hostPage from "./tabs/host.js";
 import * as notifications from "./tabs/notifications.js";
 import * as pairing from "./tabs/pairing.js";
 import * as ports from "./tabs/ports.js";
+import * as rdma from "./tabs/rdma.js";
 import * as reloads from "./tabs/reloads.js";
 import * as results from "./tabs/results.js";
 import * as senders from "./tabs/senders.js";
@@ -26,6 +27,7 @@ const tabs = [
   { id: "episodes", title: "Episodes", make: episodes.make },
   { id: "notifications", title: "Notifications", make: notifications.make },
   { id: "pairing", title: "Pairing", make: pairing.make },
+  { id: "rdma", title: "RDMA", make: rdma.make, live: true },
   { id: "health", title: "Health", make: health.make, live: true },
   { id: "fleet", title: "Fleet", make: fleet.make, live: true },
   { id: "reloads", title: "Reloads", make: reloads.make, live: true },

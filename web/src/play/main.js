@@ -3,7 +3,7 @@ import "./play.css";
 import { themeButton } from "../common/theme.js";
 import { byId, el, setText } from "../common/dom.js";
 import * as format from "../common/format.js";
-import { Engine } from "./engine.js";
+import { Engine } from "../common/engine.js";
 import { Pane } from "./panes.js";
 import { Controls, responses, speeds } from "./controls.js";
 import * as address from "./state.js";

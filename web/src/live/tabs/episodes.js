@@ -1,7 +1,7 @@
 // Congestion episodes: a timeline with a row for each queue, and a table.
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
-import { counts, host, moment, scope, Table } from "../table.js";
+import { counts, host, moment, scope, Table } from "../../common/table.js";
 
 const rowHeight = 22, most = 16, shown = 100;
 const begin = (e) => Date.parse(e.start), end = (e, now) => (e.end ? Date.parse(e.end) : now);

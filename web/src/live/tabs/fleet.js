@@ -1,7 +1,7 @@
 // Fleet: the gateways of the site, as this one knows them, and what they share.
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
-import { counts, orDash, Table } from "../table.js";
+import { counts, orDash, Table } from "../../common/table.js";
 
 const since = (ms) => (ms ? format.time(ms * 1e6) : "–");
 

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import { sum } from "../state.js";
 import * as format from "../../common/format.js";
-import { Table } from "../table.js";
+import { Table } from "../../common/table.js";
 
 export const make = ({ state }) => {
   const verdict = el("p", { role: "status" }), notices = el("ul");

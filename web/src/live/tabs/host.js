@@ -5,7 +5,7 @@ import { Plot } from "../../common/plots.js";
 import { get } from "../api.js";
 import { explain, flowTable } from "../flows.js";
 import { Series } from "../state.js";
-import { clock, latestFirst, least, Pager } from "../table.js";
+import { clock, latestFirst, least, Pager } from "../../common/table.js";
 import { reactions } from "./episodes.js";
 import { notificationTable } from "./notifications.js";
 

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { sum } from "../state.js";
-import { clock, counts, host, latestFirst, orDash, scope, Table } from "../table.js";
+import { clock, counts, host, latestFirst, orDash, scope, Table } from "../../common/table.js";
 
 const shown = 200;
 

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { get } from "../api.js";
-import { host, orDash, Pager, scope, Table } from "../table.js";
+import { host, orDash, Pager, scope, Table } from "../../common/table.js";
 
 const names = { static: "the operator's map", hint: "a host agent's hint", cm: "RDMA-CM", deth: "DETH", port: "the UDP source port", psn: "PSNs", cnp: "a receiver's CNP" };
 

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { Plot } from "../../common/plots.js";
-import { clock, least, Table } from "../table.js";
+import { clock, least, Table } from "../../common/table.js";
 import { sum } from "../state.js";
 
 const time = (s) => clock(s * 1000);

@@ -1,6 +1,6 @@
 // Reloads: what was changed since the start, or why it was refused.
 import { el } from "../../common/dom.js";
-import { moment, orDash, Table } from "../table.js";
+import { moment, orDash, Table } from "../../common/table.js";
 
 export const make = ({ state }) => {
   const table = new Table("Reloads", [

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { Plot } from "../../common/plots.js";
-import { Table } from "../table.js";
+import { Table } from "../../common/table.js";
 
 const formats = { bytes: format.bytes, bps: format.rate, count: format.count };
 

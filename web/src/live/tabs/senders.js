@@ -3,7 +3,7 @@ import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { get } from "../api.js";
 import { flowTable } from "../flows.js";
-import { host, Pager, scope, Table } from "../table.js";
+import { host, Pager, scope, Table } from "../../common/table.js";
 
 export const make = ({ state, live }) => {
   const top = new Table("Senders", [

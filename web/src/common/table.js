@@ -1,6 +1,6 @@
 // Tables of bounded length.
-import { el } from "../common/dom.js";
-import * as format from "../common/format.js";
+import { el } from "./dom.js";
+import * as format from "./format.js";
 
 export const scope = (f) => [f.tunnel ? f.tunnel + ":" + (f.tunnel_id ?? 0) : null, ...(f.vlan ?? [])].filter((x) => x != null).join(".") || "–";
 export const orDash = (v) => (v == null || v === "" ? "–" : String(v));

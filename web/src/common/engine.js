@@ -10,38 +10,46 @@ const decoded = (base64) => {
 };
 
 export class Engine {
-  // failed is called with a text if the simulator can't be loaded, or ends.
+  // failed is called with a text if the engine can't be loaded, or ends.
   constructor(failed) {
     this.calls = new Map();
     this.last = 0;
     const script = inlined("engine-script");
     if (!script && location.protocol === "file:") {
-      failed("A browser starts no worker thread from a file, so this page needs a server: run “cnpgate sim incast-10ms --web”. " +
-        "“cnpgate sim incast-10ms --web=playground.html” writes a page that works from a file.");
+      failed("A browser starts no worker thread from a file, so this page needs a server: any that serves this folder, “cnpgate replay --health --web”, or “cnpgate sim incast-10ms --web”. " +
+        "“cnpgate sim incast-10ms --web=playground.html” writes a playground that works from a file.");
       return;
     }
     const url = script ? URL.createObjectURL(new Blob([script], { type: "text/javascript" })) : "engine.js";
     this.worker = new Worker(url);
     this.worker.onerror = (e) => failed("The worker thread failed: " + (e.message || "it could not be loaded"));
     this.worker.onmessage = ({ data }) => {
-      if (data.failed) return failed("The simulator could not be loaded: " + data.failed);
-      this.calls.get(data.id)(data.text);
+      if (data.failed) return failed("The engine failed: " + data.failed);
+      const call = this.calls.get(data.id);
+      if (data.progress) return call.progress?.(data.progress);
+      call.resolve(data.text);
       this.calls.delete(data.id);
     };
     const packed = script ? decoded(inlined("engine-wasm")) : null;
     this.worker.postMessage({ load: true, packed });
   }
 
-  call(command, argument = {}) {
+  // call may give the engine a file, which it can read later, too. progress is called with {pass, read, size} in bytes while it reads.
+  call(command, argument = {}, progress, file) {
     const id = ++this.last;
     return new Promise((resolve) => {
-      this.calls.set(id, resolve);
-      this.worker?.postMessage({ id, command, argument: JSON.stringify(argument) });
+      this.calls.set(id, { resolve, progress });
+      this.worker?.postMessage({ id, name: command, argument: JSON.stringify(argument), file });
     });
   }
 
-  async json(command, argument) {
-    const answer = JSON.parse(await this.call(command, argument));
+  // end ends what the engine does, and the engine. Calls that wait are never answered.
+  end() {
+    this.worker?.terminate();
+  }
+
+  async json(command, argument, progress, file) {
+    const answer = JSON.parse(await this.call(command, argument, progress, file));
     if (answer?.error) throw new Error(answer.error);
     return answer;
   }

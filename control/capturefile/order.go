@@ -1,0 +1,111 @@
+package capturefile
+
+import (
+	"container/heap"
+	"errors"
+	"io"
+	"slices"
+)
+
+const (
+	windowFrames = 1 << 16 // frames that wait to be sorted, at most
+	windowBytes  = 64 << 20
+	windowTime   = int64(10e9) // ns: in one file, a frame that is farther behind isn't late, the clock was set back
+)
+
+// window sorts frames by time as far as its bounds allow: several queues or interfaces, or files one after the other, are often recorded out of order.
+type window struct {
+	frames byTime
+	bytes  int
+	given  []byte   // octets of the frame that Next has returned
+	free   [][]byte // octets that can be used again
+	number int      // frames read so far
+	newest int64    // time of the newest of them
+	latest int64    // time of the frame that Next has returned
+	ended  error
+}
+
+// waiting is a copy of a frame; number is its place in the file.
+type waiting struct {
+	Frame
+	number int
+}
+
+// byTime is a heap.
+type byTime []waiting
+
+func (h byTime) Len() int { return len(h) }
+func (h byTime) Less(i, j int) bool {
+	return h[i].Time < h[j].Time || h[i].Time == h[j].Time && h[i].number < h[j].number
+}
+func (h byTime) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *byTime) Push(x any)   { *h = append(*h, x.(waiting)) }
+func (h *byTime) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// Sort makes Next return frames in the order of their timestamps, as far as 65,536 frames, 64 MB and within a file 10 seconds allow. It must be called before the first
+// Next, with what Disorder says of a reader that has read the whole capture: time counts from the earliest frame.
+func (c *Reader) Sort(earlier int64) { c.window, c.shift = &window{}, earlier }
+
+// Disorder is how many of the frames read so far have earlier timestamps than one before them, and how much earlier than the first frame the earliest one
+// is, ns; 0 if the clock was set back.
+func (c *Reader) Disorder() (frames int, earlier int64) {
+	if c.earlier > windowTime && c.appended == 0 {
+		return c.backwards, 0
+	}
+	return c.backwards, c.earlier
+}
+
+// sorted returns the earliest frame that waits, once enough do.
+func (c *Reader) sorted() (Frame, error) {
+	w := c.window
+	for w.ended == nil && len(w.frames) < windowFrames && w.bytes < windowBytes {
+		f, err := c.next()
+		if err != nil {
+			if w.ended = err; !errors.Is(err, io.EOF) && !Ends(err) {
+				return Frame{}, err
+			}
+			break
+		}
+		if w.newest-f.Time > windowTime && c.appended == 0 {
+			c.late++
+			f.Time = w.newest
+		}
+		w.newest = max(w.newest, f.Time)
+		w.number++
+		w.add(f)
+	}
+	if len(w.frames) == 0 {
+		return Frame{}, w.ended
+	}
+	return w.earliest(c), nil
+}
+
+// add copies a frame.
+func (w *window) add(f Frame) {
+	var octets []byte
+	if n := len(w.free); n > 0 {
+		octets, w.free = w.free[n-1], w.free[:n-1]
+	}
+	f.Octets = append(octets[:0], f.Octets...)
+	f.Comments = slices.Clone(f.Comments)
+	w.bytes += len(f.Octets)
+	heap.Push(&w.frames, waiting{f, w.number})
+}
+
+// earliest takes out the earliest frame. Its octets are valid until the next one is taken.
+func (w *window) earliest(c *Reader) Frame {
+	f := heap.Pop(&w.frames).(waiting).Frame
+	w.bytes -= len(f.Octets)
+	w.free = append(w.free, w.given)
+	w.given = f.Octets
+	if f.Time < w.latest {
+		c.late++
+		f.Time = w.latest
+	}
+	w.latest = f.Time
+	return f
+}

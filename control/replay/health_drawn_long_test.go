@@ -1,0 +1,6 @@
+//go:build long
+
+package replay_test
+
+// drawnCaptures is how many captures TestHealthOfDrawn draws.
+const drawnCaptures = 10_000

@@ -1,0 +1,6 @@
+//go:build !long && race
+
+package replay_test
+
+// drawnCaptures is how many captures TestHealthOfDrawn draws: few, as the race detector is slow. They are too few for bounds.
+const drawnCaptures = 50

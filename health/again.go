@@ -1,0 +1,170 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// passed is what a request is whose PSN was passed before.
+type passed uint8
+
+const (
+	unclear   passed = iota // the next request tells
+	sentAgain               // by the requester
+	late                    // sent before others that have passed
+	copied                  // by the network, or the capture
+)
+
+// pending is a request of which the next one tells what it is.
+type pending struct {
+	packet Packet
+	before int64 // time of the request before it
+	set    bool
+}
+
+// behind follows a request whose PSN was passed before.
+func (h *Half) behind(p *Packet) {
+	if what := h.passed(p); what != unclear {
+		h.take(p, what, h.sent)
+		return
+	}
+	h.pending = pending{*p, h.sent, true}
+}
+
+// passed says what a request is, if that can be said at once: by its number or its hops; as it can't have been sent again yet, or as there was a reason to.
+func (h *Half) passed(p *Packet) passed {
+	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
+	switch {
+	case h.flags&oneWay != 0 && hole:
+		return late
+	case h.flags&oneWay != 0, !hole && h.elsewhere(p, 0):
+		return copied
+	case h.ids.known(p.ID):
+		return h.byID(p, hole, before)
+	case h.repeat.active && p.PSN == h.repeat.next:
+		return sentAgain
+	}
+	since, asked := h.sinceAsked(p)
+	switch {
+	case asked && h.naks.n == 0:
+		return unclear
+	case asked && since >= h.naks.least*3/4, p.Time-h.sent >= h.silence():
+		return sentAgain
+	case hole && (asked || p.Time-h.holes.since(p.PSN) < h.clean.least*9/10):
+		return late
+	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < min(h.soonest(), ms/4):
+		if returnsData(p.Opcode) && h.responseBeyond(p) > before.time {
+			return sentAgain
+		}
+		return copied
+	case !hole && returnsData(p.Opcode):
+		return sentAgain
+	}
+	return unclear
+}
+
+// byID says what a request is if the sender numbers its packets.
+func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
+	older := h.ids.older(p.ID)
+	switch {
+	case hole && older:
+		return late
+	case !hole && before != nil && before.id == p.ID:
+		return copied
+	case !hole && older && !h.repeat.active:
+		return copied
+	}
+	return sentAgain
+}
+
+// soonest is how soon after a request the same one can come again because of an answer, ns.
+func (h *Half) soonest() int64 {
+	if h.clean.n == 0 || h.naks.n == 0 {
+		return max(ms/20, h.clean.least*9/10)
+	}
+	return (h.clean.least + h.naks.least) * 9 / 10
+}
+
+// sinceAsked is how long ago a NAK asked for just this request, or an RNR NAK permitted it, ns.
+func (h *Half) sinceAsked(p *Packet) (since int64, asked bool) {
+	for _, all := range [...]*refusals{&h.repeat.naks, &h.repeat.rnrs} {
+		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN {
+			return p.Time - n.at - n.timer*4/5, true
+		}
+	}
+	return 0, false
+}
+
+// settle says what the request is that waits. A requester that goes back sends what follows next; if it sends only what is missing, it was asked to.
+func (h *Half) settle(next *Packet) {
+	p := &h.pending.packet
+	h.pending.set = false
+	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
+	since, asked := h.sinceAsked(p)
+	const once = ms / 50 // a requester that sends only what is missing takes longer
+	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	what := copied
+	switch {
+	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
+		what = sentAgain
+	case asked && since > once:
+		what = sentAgain
+	case hole:
+		what = late
+	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()):
+		what = sentAgain
+	}
+	h.take(p, what, h.pending.before)
+}
+
+// take counts a request whose PSN was passed before. The one before it was sent at a time.
+func (h *Half) take(p *Packet, what passed, before int64) {
+	i := h.holes.find(p.PSN)
+	if i < 0 && h.recent.find(p.PSN) == nil && h.holes.forgotten(p.PSN) {
+		i = h.holes.n // it was missing
+	}
+	if i >= 0 {
+		h.holes.fill(i, p.PSN)
+		h.Goodput += uint64(p.Data)
+	}
+	switch {
+	case what == sentAgain && i >= 0:
+		h.LostUpstream++
+		h.sendsAgain(p, true, before)
+	case what == sentAgain && h.cameAfterAll(p):
+		h.LostUpstream--
+		h.OutOfOrder++
+		h.repeat.noteAgain(p.PSN, 1)
+	case what == sentAgain:
+		h.sendsAgain(p, false, before)
+	case what == late:
+		h.OutOfOrder++
+		h.repeat.noteLate(p.PSN)
+		h.repeat.noteAgain(p.PSN, 1)
+	default:
+		h.Duplicates++
+		h.repeat.noteAgain(p.PSN, 1)
+	}
+}
+
+// cameAfterAll reports whether a request counts as lost, because it was sent again before it came.
+func (h *Half) cameAfterAll(p *Packet) bool {
+	s := h.recent.find(p.PSN)
+	if s == nil || !s.lost || !h.ids.known(p.ID) || int16(p.ID-s.id) >= 0 || h.LostUpstream == 0 {
+		return false
+	}
+	s.lost = false
+	return true
+}
+
+// elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
+// sender sends again takes as many hops as what it sends for the first time. kind: 0 for a request, 1 for a response.
+func (h *Half) elsewhere(p *Packet, kind int) bool {
+	return p.Hops != h.hops[kind] && h.hops[kind] != 0
+}
+
+// earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
+func (h *Half) earlier(p *Packet) {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || h.repeat.nakAt == 0 && !h.repeat.active && p.Time-h.sent < quiet && !h.ids.known(p.ID) {
+		h.OutOfOrder++
+		return
+	}
+	h.sendsAgain(p, false, h.sent)
+}

@@ -1,0 +1,65 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+)
+
+// commands are what a person types at a host to change what a verdict is about, or to look at it more closely. $IF is the host's RDMA interface.
+func (v *Verdict) commands() []string {
+	hosts, _, _ := strings.Cut(v.Subject, ", ")
+	from, to, _ := strings.Cut(hosts, " -> ")
+	const (
+		drops = "ethtool -S $IF | grep -iE 'discard|drop|crc|out_of_buffer'   # at %s; then the same counters of the switch ports between here and there"
+		lossy = "mlnx_qos -i $IF   # at %s: is PFC on for the priority of the traffic?"
+		whole = "tcpdump -i $IF -s 192 -B 65536 -w again.pcap udp port 4791   # at %s, before the job begins"
+	)
+	switch v.Name {
+	case ShortTimeOut:
+		return []string{
+			fmt.Sprintf("export NCCL_IB_TIMEOUT=%d   # NCCL: in the environment of the job", v.timeout),
+			fmt.Sprintf("export UCX_RC_TIMEOUT=%dms   # UCX: in the environment of the job", int64(4096)<<v.timeout/ms),
+			fmt.Sprintf("ib_write_bw -u %d ...   # perftest", v.timeout),
+			fmt.Sprintf(`mlxreg -d $DEVICE --reg_name ROCE_ACCEL --set "roce_adp_retrans_en=0x0"   # at %s, ConnectX: adaptive retransmission off`, from),
+		}
+	case IgnoresCNP:
+		return []string{
+			fmt.Sprintf("echo 1 > /sys/class/net/$IF/ecn/roce_rp/enable/$PRIO   # at %s", from),
+			fmt.Sprintf("grep . /sys/class/infiniband/*/ports/1/hw_counters/rp_cnp_*   # at %s: does it count CNPs?", from),
+		}
+	case CENoCNP:
+		return []string{
+			fmt.Sprintf("echo 1 > /sys/class/net/$IF/ecn/roce_np/enable/$PRIO   # at %s", from),
+			fmt.Sprintf("grep . /sys/class/infiniband/*/ports/1/hw_counters/np_*   # at %s: does it count CE and CNPs?", from),
+		}
+	case LossUpstream, LossDownstream, AckLoss:
+		return []string{fmt.Sprintf(drops, v.lossy), fmt.Sprintf(lossy, v.lossy)}
+	case BlackHole:
+		return []string{
+			fmt.Sprintf("tracepath -n %s   # at %s: the MTU of each hop", v.to, from),
+			fmt.Sprintf("ip link set dev $IF mtu 4200   # at %s and %s, and the same at every switch port between them", from, to),
+		}
+	case NoAnswer:
+		return []string{
+			fmt.Sprintf("ping -c 3 %s   # at %s", v.to, from),
+			fmt.Sprintf("rdma resource show qp   # at %s: is the QP still there, and in state RTS?", to),
+		}
+	case PFCPauses, PFCStorm:
+		return []string{"ethtool -S $IF | grep -i pause   # at every host: which one sends pauses?"}
+	case SlowReceiver:
+		return []string{
+			fmt.Sprintf("ethtool -S $IF | grep -iE 'pause|discard|out_of_buffer'   # at %s", from),
+			fmt.Sprintf("lspci -vv | grep -E 'Ethernet|LnkSta:'   # at %s: the PCIe width and speed of the NIC", from),
+		}
+	case WrongICRC:
+		return []string{fmt.Sprintf("ethtool -S $IF | grep -iE 'crc|symbol|fcs'   # at %s", to)}
+	case RoCEv1:
+		return []string{
+			"show_gids   # choose one of version v2 with the IP address of the host",
+			"export NCCL_IB_GID_INDEX=$INDEX UCX_IB_GID_INDEX=$INDEX   # in the environment of the job",
+		}
+	case Asymmetric, Unexplained, Incomplete:
+		return []string{fmt.Sprintf(whole, from)}
+	}
+	return nil
+}

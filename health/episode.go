@@ -1,0 +1,422 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+const (
+	ms    = int64(1e6)
+	quiet = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+)
+
+// episode is a time when a requester went back: what had been seen before it, and what came after it. Its cause is decided as late as possible (cause.go):
+// when another one needs the memory, or the counts are read. By then it is known best how long the path and both ends take.
+type episode struct {
+	psn, end uint32 // the first PSN that was sent again, and the one after all that were sent before
+	at       int64
+	psns     uint32 // of the first request
+	sent     int64  // when psn was sent before, and when for the first time of all; 0: not known
+	first    int64
+	silent   int64 // ns since the request before
+	// What may have made the requester go back, by its time, ns; 0: nothing did.
+	nak       int64
+	rnr       int64
+	timer     int64 // ns, of the RNR NAK
+	latestNAK int64 // a NAK for any packet
+	beyond    int64 // of a READ: a response beyond one that is missing
+	answer    int64 // an answer to psn: it may have been on its way, or lost
+
+	passed     uint32 // answers that had passed before, to psn and what is behind it
+	came       int64  // when an answer to psn came after it
+	resent     uint32 // packets that were sent again since which may be answered: of those before end, and of all
+	allResent  uint32
+	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
+	allAnswers uint32
+	requests   Amount // that it sent again
+	responses  Amount // of READs
+	cause      Cause  // as it seemed at its beginning
+	flags      uint16
+}
+
+const (
+	ofRead        = 1 << iota // it begins with a READ
+	missed                    // the first transmission did not pass here
+	wasLate                   // it passed late
+	upstream                  // it was left out when it was sent again before
+	refusedBefore             // the NAK is for what an RNR NAK has refused, as Soft-RoCE sends it
+	overdue                   // an ACK should have come before
+	behindLost                // a READ response was lost behind, if it was
+	refusedNow                // a NAK or RNR NAK has come for psn, or one before it
+	askedBefore               // a READ that has been asked for again before
+	sameAgain                 // the episode before began with the same packet
+	whole                     // a READ of which all is asked for again
+	done                      // all answers to what was sent before have come
+	current                   // more of it may come
+	jumped                    // a READ response passed out of order
+	repeated                  // the episode before began with the same packet, and no answer came
+	wentOn                    // the requester sent something new since
+)
+
+// repeat has the latest episodes, and what may cause the next one.
+type repeat struct {
+	list      [12]episode
+	n         int
+	active    bool // the latest one isn't over
+	next      uint32
+	at        int64 // when it began
+	naks      refusals
+	rnrs      refusals
+	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
+	nakAt     int64  // when the latest NAK passed
+	latest    int64  // when the latest time-out was, and what it sent again first
+	latestPSN uint32
+	latestEnd uint32    // after all that had been sent then
+	tries     uint32    // time-outs in a row for it
+	lateOnes  [8]uint32 // PSNs of requests that were only late, plus 1
+	lates     uint8
+	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
+	skippedTo uint32
+	reads     int64 // when the episode of the latest READ that was sent again began, and its cause once decided
+	readCause Cause
+	again     uint32 // of a READ: the PSN of the latest one that was sent again
+}
+
+func (r *repeat) latestEpisode() *episode {
+	if r.n == 0 || r.list[r.n-1].flags&current == 0 {
+		return nil
+	}
+	return &r.list[r.n-1]
+}
+
+func (r *repeat) close() {
+	if o := r.latestEpisode(); o != nil {
+		o.flags &^= current
+	}
+}
+
+// goesOn ends the present episode: the requester sends something new.
+func (r *repeat) goesOn() {
+	r.close()
+	for i := range r.list[:r.n] {
+		r.list[i].flags |= wentOn
+	}
+}
+
+// noteAgain notes a packet that came again: it may be answered.
+func (r *repeat) noteAgain(psn, psns uint32) {
+	for i := range r.list[:r.n] {
+		o := &r.list[i]
+		if o.flags&ofRead != 0 && (ahead(o.psn, psn) < 0 || ahead(o.psn, psn) >= int32(psns)) {
+			continue // no answer to it counts
+		}
+		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
+			o.resent++
+		}
+	}
+}
+
+// clear reports whether a packet was sent once only: after the latest time-out.
+func (r *repeat) clear(psn uint32) bool { return r.latest == 0 || ahead(psn, r.latestEnd) >= 0 }
+
+func (r *repeat) noteLate(psn uint32) {
+	r.lateOnes[r.lates%8] = psn + 1
+	r.lates++
+}
+
+func (r *repeat) wasLate(psn uint32) bool {
+	for _, late := range r.lateOnes {
+		if late != 0 && near(psn, late-1) {
+			return true // or it was refused because that one was late
+		}
+	}
+	return false
+}
+
+// noteRefusal notes a NAK or RNR NAK for a packet: the responder has had none from there on.
+func (r *repeat) noteRefusal(psn uint32) {
+	for i := range r.list[:r.n] {
+		if o := &r.list[i]; ahead(o.psn, psn) >= 0 {
+			o.flags |= refusedNow
+		}
+	}
+}
+
+// noteAnswer notes an ACK of all before a PSN. fresh: it may be the answer to a packet that was sent for the first time after the episodes.
+func (r *repeat) noteAnswer(acked uint32, now int64, fresh bool) {
+	for i := range r.list[:r.n] {
+		o := &r.list[i]
+		if o.flags&ofRead != 0 || ahead(acked, o.psn) <= 0 {
+			continue
+		}
+		if o.came == 0 {
+			o.came = now
+		}
+		if ahead(acked, o.end) > 0 {
+			o.flags |= done
+		}
+		if o.flags&done == 0 || !fresh {
+			o.allAnswers++
+		}
+		if o.flags&done == 0 {
+			o.answers++
+		}
+	}
+}
+
+// noteResponse notes a READ response.
+func (r *repeat) noteResponse(psn uint32, now int64) {
+	for i := range r.list[:r.n] {
+		o := &r.list[i]
+		if o.flags&ofRead == 0 {
+			continue
+		}
+		if ahead(psn, o.end) >= 0 {
+			o.flags |= done
+		}
+		if o.psn == psn && o.flags&done == 0 {
+			if o.answers++; o.came == 0 {
+				o.came = now
+			}
+		}
+	}
+}
+
+// sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
+func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
+	r := &h.repeat
+	late := h.lateAgain(p, before)
+	if !late && !h.continues(p, before) {
+		h.goesBack(p, unseen, before)
+	}
+	late = late || ahead(p.PSN, r.next) < 0
+	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
+		r.skipped, r.skippedTo = r.next, p.PSN
+	}
+	if !late {
+		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	}
+	h.AgainRequests.add(p.Len)
+	r.noteAgain(p.PSN, h.psnsOf(p))
+	if r.n > 0 {
+		r.list[r.n-1].requests.add(p.Len)
+	}
+	if returnsData(p.Opcode) {
+		h.reads.again(p)
+		r.reads = r.at
+	}
+	h.probes.drop(p.PSN)
+	h.ids.again(p.ID)
+	h.recent.add(p, unseen)
+}
+
+// lateAgain reports whether a request belongs to the present episode or the latest one, but was overtaken by what was sent later.
+func (h *Half) lateAgain(p *Packet, before int64) bool {
+	r := &h.repeat
+	if h.ids.known(p.ID) {
+		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-before < h.silence())
+	}
+	d := ahead(p.PSN, r.skipped)
+	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-before < h.silence()
+}
+
+// psnsOf is how many PSNs a request that is sent again takes.
+func (h *Half) psnsOf(p *Packet) uint32 {
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu != 0 {
+		return h.responsesTo(p.Message)
+	}
+	return 1
+}
+
+// continues reports whether a packet belongs to the episode of the packets before it.
+func (h *Half) continues(p *Packet, before int64) bool {
+	r := &h.repeat
+	if !r.active || r.n == 0 {
+		return false
+	}
+	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
+		n := all.of(p.PSN, h.answers.acked)
+		if n == nil || n.at <= r.at {
+			continue
+		}
+		if n.psn == p.PSN || ahead(p.PSN, r.next) < 0 && h.naks.n > 0 && p.Time-n.at >= h.naks.least*3/4 {
+			return false // what it was asked for first may be lost again
+		}
+	}
+	if p.Time-before < h.silence() {
+		return !returnsData(p.Opcode) || ahead(p.PSN, r.next) >= 0
+	}
+	d := ahead(p.PSN, r.next)
+	return d == 0 || d > 0 && ahead(p.PSN, h.answers.acked) > 0 // a time-out begins with the oldest one
+}
+
+// goesBack begins an episode.
+func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
+	r := &h.repeat
+	r.close()
+	if r.n == len(r.list) {
+		h.conclude(&r.list[0])
+		copy(r.list[:], r.list[1:])
+		r.n--
+	}
+	r.n++
+	o := &r.list[r.n-1]
+	*o = h.opening(p, unseen, before)
+	o.cause = h.causeOf(o)
+	r.active, r.at, r.next = true, p.Time, p.PSN
+	h.big.stuck(p)
+	h.obeyed(o)
+	if o.cause == TimeOut || o.cause == Spurious {
+		h.timedOut(o)
+	} else if r.latestPSN == p.PSN {
+		r.latest = p.Time // the next time-out counts from here
+	}
+	r.skippedTo = r.skipped
+}
+
+// opening is what is known of an episode at its beginning.
+func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
+	r := &h.repeat
+	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, latestNAK: r.nakAt, psns: h.psnsOf(p), flags: current}
+	set := func(flag uint16, is bool) {
+		if is {
+			o.flags |= flag
+		}
+	}
+	set(ofRead, returnsData(p.Opcode))
+	set(missed, unseen)
+	set(wasLate, r.wasLate(p.PSN))
+	d := ahead(p.PSN, r.skipped)
+	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped))
+	set(overdue, h.overdue(p))
+	set(askedBefore, h.reads.covers(p.PSN))
+	set(jumped, h.reads.jumped(p.PSN))
+	if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
+		o.nak = n.at
+		set(refusedBefore, n.notReady)
+	}
+	if n := r.rnrs.of(p.PSN, h.answers.acked); n != nil && (o.nak == 0 || n.psn == p.PSN || n.at > o.nak) {
+		o.rnr, o.timer = n.at, n.timer
+	}
+	again := r.latest != 0 && r.latestPSN == p.PSN
+	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
+	if s := h.recent.find(p.PSN); s != nil {
+		o.sent = s.time
+		set(whole, s.read)
+	}
+	if at, ok := h.sends.since(p.PSN); ok && !unseen {
+		o.first = at
+	}
+	if o.first == 0 && !again {
+		o.first = o.sent
+	}
+	if h.hasAnswer(p.PSN) {
+		o.answer, o.passed = h.answers.latest, 1
+		if m := h.answers.mark(p.PSN); m != nil {
+			o.passed = uint32(h.Responses.Packets) - m.n + 1
+			if o.flags&ofRead != 0 {
+				o.answer = m.at
+			}
+		}
+		if at := h.reads.heardAt(p.PSN); o.flags&ofRead != 0 && at != 0 {
+			o.answer = at
+		}
+		set(behindLost, h.reads.lostBehind(p.PSN))
+	}
+	if o.flags&ofRead != 0 {
+		o.beyond = h.responseBeyond(p)
+		if o.sent == 0 { // the rest of a READ: since the response before
+			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
+		}
+	}
+	return o
+}
+
+// responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
+func (h *Half) responseBeyond(p *Packet) (first int64) {
+	r := &h.reads
+	after := r.heardAt((p.PSN - 1) & packet.PSNMask) // when the requester began to expect the one that is missing, at the earliest
+	if after == 0 && r.covers(p.PSN) {
+		after = r.asked
+	}
+	for i := range r.times {
+		t := &r.times[i]
+		if d := ahead(t.psn-1, p.PSN); d > 0 && d < maxGap && t.psn != 0 && t.at > after && (first == 0 || t.at < first) {
+			first = t.at
+		}
+	}
+	if i := r.holes.find(p.PSN); first == 0 && i >= 0 && !r.covers(p.PSN) {
+		return r.holes.list[i].at
+	}
+	return first
+}
+
+// timedOut notes when a requester went back without having been asked to.
+func (h *Half) timedOut(o *episode) {
+	r := &h.repeat
+	again := r.latest != 0 && r.latestPSN == o.psn
+	if r.latest == 0 {
+		if o.flags&ofRead == 0 {
+			h.turn = span{}
+		}
+	} else {
+		h.spacing.add(o.at - r.latest)
+		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
+		if again && o.at-r.latest > shortest && h.RNRNAKs == 0 && o.nak+o.beyond == 0 {
+			h.Interval.add(o.at - r.latest)
+			o.flags |= repeated
+		}
+	}
+	r.latest, r.latestPSN, r.latestEnd = o.at, o.psn, o.end
+	if r.tries++; !again {
+		r.tries = 1
+	}
+	if idle := o.at - max(o.at-o.silent, h.answers.latest); o.flags&ofRead != 0 && h.slow(idle) {
+		h.idle.add(idle)
+	}
+	if o.answer != 0 {
+		return
+	}
+	if o.sent != 0 {
+		age := o.at - max(o.sent, h.answers.at)
+		if o.nak == 0 && o.rnr == 0 {
+			h.idle.add(age)
+		}
+		if o.flags&overdue == 0 {
+			h.soon.add(age)
+		}
+	}
+}
+
+// obeyed notes that the requester has gone back to where a NAK or RNR NAK asked it to.
+func (h *Half) obeyed(o *episode) {
+	r := &h.repeat
+	switch o.cause {
+	case Implied:
+		h.implied.add(o.at - o.beyond)
+	case NAKSequence:
+		h.naks.add(o.at - o.nak)
+		if n := r.naks.of(o.psn, h.answers.acked); n != nil {
+			r.naks.obeyed(n.psn)
+		}
+		r.rnrs.obeyed(o.psn)
+	case RNR:
+		psn := o.psn
+		if n := r.rnrs.of(psn, h.answers.acked); n != nil { // a NAK for the same one remains
+			psn--
+		}
+		r.naks.obeyed(psn & packet.PSNMask)
+		r.rnrs.obeyed(o.psn)
+	}
+}
+
+// overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
+func (h *Half) overdue(p *Packet) bool {
+	if h.clean.n == 0 || h.probes.n == 0 {
+		return h.probes.n > 0 || h.repeat.tries > 0 && h.repeat.latestPSN == p.PSN || p.AckReq
+	}
+	o := &h.probes.list[0]
+	return p.Time-o.time > 2*h.clean.mean
+}
+
+// hasAnswer reports whether the answer to a request has passed here.
+func (h *Half) hasAnswer(psn uint32) bool {
+	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
+}

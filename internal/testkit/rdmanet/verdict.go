@@ -1,0 +1,473 @@
+package rdmanet
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Claim is a verdict about two hosts, or about one.
+type Claim struct {
+	Verdict string
+	Subject string // addresses in order, joined by a blank, or a MAC address
+}
+
+// Subject joins the addresses of what a verdict is about.
+func Subject(of ...string) string {
+	of = slices.Clone(of)
+	slices.Sort(of)
+	return strings.Join(of, " ")
+}
+
+// Expected are the verdicts of a capture.
+type Expected struct {
+	True map[Claim]bool // they hold, whether the capture shows it or not
+	Must map[Claim]bool // and the capture suffices to prove them
+}
+
+// How many of a kind a capture must show so that a verdict must be given. Fewer may be a coincidence.
+const (
+	fewSpurious = 3    // time-outs
+	fewLate     = 3    // packets
+	fewCopies   = 3    // packets
+	fewMissed   = 3    // packets
+	fewTries    = 6    // transmissions of a packet without an answer
+	fewMarked   = 10   // packets
+	fewCNPs     = 60   // packets
+	fewAnswers  = 20   // of each receiver
+	fewRequests = 64   // packets of one direction
+	ownRoundsIn = 12   // round trips from one spurious time-out to the next
+	pausedLong  = 10   // ms
+	pausedShare = 0.01 // of the time
+)
+
+func (e *Expected) say(must bool, verdict string, of ...string) {
+	claim := Claim{verdict, Subject(of...)}
+	e.True[claim] = true
+	if must {
+		e.Must[claim] = true
+	}
+}
+
+// Expected says which verdicts hold. All must have run.
+func (c *Capture) Expected() Expected {
+	e := Expected{map[Claim]bool{}, map[Claim]bool{}}
+	for _, conn := range c.Network.Conns {
+		for _, h := range conn.Half {
+			if len(h.requests) > 0 {
+				(&judge{capture: c, half: h, expected: &e, shown: c.of(h)}).all()
+			}
+		}
+	}
+	c.pauses(&e)
+	return e
+}
+
+// judge says what holds of the requests of one end.
+type judge struct {
+	capture  *Capture
+	half     *Half
+	expected *Expected
+	shown    []*Packet // in the capture
+	again    []*Packet // of them those that are sent again
+	begun    []*Episode
+}
+
+func (j *judge) all() {
+	if len(j.shown) == 0 {
+		return
+	}
+	j.again = j.capture.again(j.half)
+	in := map[*Episode]bool{}
+	for _, p := range j.again {
+		if e := p.Again; !in[e] && p.Seq <= e.Seq {
+			in[e] = true
+			j.begun = append(j.begun, e)
+		}
+	}
+	j.losses()
+	j.timeOuts()
+	j.reordering()
+	j.refusals()
+	j.silence()
+	j.bigPackets()
+	j.copies()
+	j.gaps()
+	j.congestion()
+	j.corruption()
+	j.oneSided()
+	j.sluggishness()
+	if len(j.again) > 0 || slices.ContainsFunc(j.shown, func(p *Packet) bool { _, nak := p.nak(); return nak || p.rnr() }) {
+		j.hold(false, "retransmission-unexplained")
+	}
+	if s := j.half.Conn.Scene; s.Kind == Waiting || j.half.Conn.Path.Trip() >= msec && j.took() >= 9000*msec {
+		j.hold(s.Kind == Waiting && j.full() && j.took() > 11_000*msec, "window-limits-throughput")
+	}
+}
+
+// took is the time from the first packet in the capture to the last, ns.
+func (j *judge) took() int64 { return j.shown[len(j.shown)-1].Passed - j.shown[0].Passed }
+
+// Trip is the time for the path there and back, ns.
+func (p *Path) Trip() (sum int64) {
+	for _, side := range p.Segments {
+		for _, s := range side {
+			sum += s.Delay
+		}
+	}
+	return sum
+}
+
+func (j *judge) addr(end int) string { return j.half.Conn.Host[end].Addr.String() }
+
+func (j *judge) hold(must bool, verdict string) {
+	j.expected.say(must, verdict, j.addr(0), j.addr(1))
+}
+
+// full reports whether the capture shows all of the connection.
+func (j *judge) full() bool {
+	return j.capture.both() && j.capture.readable(j.half.Conn.NIC)
+}
+
+func (j *judge) shows(p *Packet) bool { return p != nil && slices.Contains(j.shown, p) }
+
+// losses before the capture and behind it.
+func (j *judge) losses() {
+	full := j.full()
+	broken := j.broken()
+	for _, p := range j.half.sent {
+		before := p.Fate == LostBefore || p.Fate == CorruptedBefore
+		behind := p.Fate == LostBehind || p.Fate == CorruptedBehind
+		switch {
+		case before && p.data():
+			j.hold(full && p.Fate == LostBefore && j.leftGap(p), "loss-upstream")
+		case before || behind && p.data():
+			j.hold(false, "loss-downstream")
+		case behind:
+			j.hold(false, "ack-loss")
+		}
+		if p.data() && (p.Kind == Response && behind) {
+			j.hold(false, "ack-loss") // of a READ: its response is the answer
+		}
+		if p.Fate == CorruptedBefore && p.data() && !j.capture.whole(p) {
+			j.hold(false, "loss-downstream") // it can't be told
+		}
+	}
+	for _, e := range j.begun {
+		switch reason := e.Reason(); {
+		case reason == DataBehind && j.shows(e.About()):
+			j.hold(full && !broken, "loss-downstream")
+		case reason == AckBefore:
+			j.hold(full && !broken, "loss-downstream")
+		case reason == AckBehind:
+			j.hold(full && j.shows(e.About()), "ack-loss")
+		case reason == Reordered && j.late() == 0:
+			j.hold(false, "loss-downstream") // a packet overtaken behind the capture looks lost
+		}
+	}
+}
+
+// broken reports whether the path or the peer lets nothing, or nothing large, through for good, or the requester has given up: that is a verdict of its own.
+func (j *judge) broken() bool {
+	c := j.half.Conn
+	return j.half.GaveUp || c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole || c.Scene.Kind == BigHole
+}
+
+// leftGap reports whether the capture shows that a packet was missing: those before and behind it pass, then the packet when it's sent again.
+func (j *judge) leftGap(lost *Packet) bool {
+	before, behind := false, false
+	for _, p := range j.shown {
+		switch {
+		case p.Kind != lost.Kind || !p.data():
+		case p.Seq > lost.Seq:
+			behind = true
+		case p.Seq == lost.Seq || p.Kind == Request && p.Seq+p.PSNs > lost.Seq:
+			return before && behind && p.Again != nil
+		default:
+			before = true
+		}
+	}
+	return false
+}
+
+func (j *judge) timeOuts() {
+	n, first, last := int64(0), int64(0), int64(0)
+	for _, e := range j.begun {
+		if e.Trigger != TimedOut || e.Reason() != TooShort {
+			continue
+		}
+		if n == 0 {
+			first = e.At
+		}
+		n, last = n+1, e.At
+	}
+	if n == 0 {
+		return
+	}
+	trip := j.half.Conn.Path.Trip()
+	often := n >= fewSpurious && (last-first)/(n-1) < ownRoundsIn*trip
+	j.hold(often && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
+}
+
+// late is how many packets passed behind others that were sent after them.
+func (j *judge) late() (n int) {
+	var high [2]int64
+	for _, p := range j.shown {
+		switch {
+		case !p.data():
+		case p.Seq < high[p.Kind] && p.Again == nil:
+			n++
+		default:
+			high[p.Kind] = max(high[p.Kind], p.Seq)
+		}
+	}
+	return n
+}
+
+func (j *judge) reordering() {
+	asked := 0
+	for _, e := range j.half.Episodes {
+		if e.Reason() == Reordered {
+			asked++
+		}
+	}
+	if asked == 0 {
+		return
+	}
+	shown := 0
+	for _, e := range j.begun {
+		if e.Reason() == Reordered {
+			shown++
+		}
+	}
+	j.hold(j.full() && shown >= 2 && j.late() >= fewLate, "reordering")
+}
+
+func (j *judge) refusals() {
+	readable := j.capture.readable(j.half.Conn.NIC)
+	for _, p := range j.half.sent {
+		code, nak := p.nak()
+		switch {
+		case p.rnr():
+			j.hold(readable && j.shows(p), "receiver-not-ready")
+		case nak && code != 0:
+			j.hold(readable && j.shows(p), "request-refused")
+		}
+	}
+}
+
+// silence: the peer does not answer.
+func (j *judge) silence() {
+	c := j.half.Conn
+	if !j.broken() {
+		return
+	}
+	tries, times := map[int64]int{}, map[int64]int{}
+	most := 0
+	for _, p := range j.shown {
+		switch p.Kind {
+		case Request:
+			times[p.Seq]++
+			tries[p.Seq] = times[p.Seq]
+			most = max(most, tries[p.Seq])
+		case Response:
+			clear(tries)
+			most = 0
+		}
+	}
+	silent := c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole
+	j.hold(j.full() && most >= fewTries && silent, "no-answer")
+	if most < fewTries {
+		j.hold(false, "loss-downstream") // it may be that
+		if j.capture.View.both() && !slices.ContainsFunc(j.shown, func(p *Packet) bool { return p.Kind == Response }) {
+			j.hold(false, "asymmetric-path")
+		}
+	}
+}
+
+func (v *View) both() bool { return !v.Hidden[0] && !v.Hidden[1] }
+
+// bigPackets: those above a size don't come through.
+func (j *judge) bigPackets() {
+	s := j.half.Conn.Scene
+	if s.Kind != BigHole {
+		return
+	}
+	times, most, answered, small := map[int64]int{}, 0, false, never
+	for _, p := range j.shown {
+		switch {
+		case p.Fate == LostBehind && p.Payload > s.Over:
+			times[p.Seq]++
+			most = max(most, times[p.Seq])
+		case p.Kind == Request:
+			small = min(small, p.Seq)
+		default:
+			answered = answered || p.Acked > small
+		}
+	}
+	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
+}
+
+// copies: packets that come twice.
+func (j *judge) copies() {
+	n := 0
+	for i := range j.capture.Records {
+		r := &j.capture.Records[i]
+		if p := r.Packet; p != nil && p.Half == j.half && p.data() && (r.Twin || p.CopyOf != nil) {
+			n++
+		}
+	}
+	if n > 0 {
+		j.hold(n >= fewCopies && j.capture.readable(j.half.Conn.NIC), "duplicate-packets")
+	}
+}
+
+// gaps: packets that passed, were acknowledged, and are not in the capture.
+func (j *judge) gaps() {
+	acked, seen := int64(-1), map[int64]bool{}
+	for _, p := range j.shown {
+		if p.Kind == Response {
+			acked = max(acked, p.Acked)
+		}
+		if p.data() {
+			seen[p.Seq<<1|int64(p.Kind)] = true
+		}
+	}
+	n := 0
+	for _, p := range j.capture.Missed {
+		if p.Half == j.half {
+			j.hold(false, "capture-incomplete")
+		}
+		if p.Half == j.half && p.data() && p.Seq >= j.shown[0].Seq && p.Acked < acked && p.Seq+p.PSNs < acked && !seen[p.Seq<<1|int64(p.Kind)] {
+			n++
+		}
+	}
+	if n > 0 {
+		j.hold(n >= fewMissed && j.capture.readable(j.half.Conn.NIC), "capture-incomplete")
+	}
+}
+
+// congestion: CE marks and CNPs for the data that an end sends.
+func (j *judge) congestion() {
+	c := j.half.Conn
+	for from := range 2 {
+		marked, answers, first, wait, cnps := 0, 0, never, int64(0), 0
+		for i := range j.capture.Records {
+			r := &j.capture.Records[i]
+			p := r.Packet
+			switch {
+			case p == nil || p.Half.Conn != c || r.Twin:
+			case p.Kind == Notification:
+				if p.From != from {
+					cnps++
+				}
+			case p.From != from:
+				answers++
+				if p.Kind == Response && p.Trigger.Passed != never {
+					wait = max(wait, p.Passed-p.Trigger.Passed)
+				}
+			case p.CE:
+				marked++
+				first = min(first, r.At)
+			}
+		}
+		if !c.NIC.Notifies && marked > 0 {
+			last := j.shown[len(j.shown)-1].Passed
+			lasts := last-first > 3*wait+4*msec
+			j.expected.say(j.full() && marked >= fewMarked && answers >= fewMarked && lasts, "ce-without-cnp", j.addr(from^1))
+		}
+		if cnps > 0 && !c.NIC.Obeys {
+			j.expected.say(j.full() && cnps >= fewCNPs, "sender-ignores-cnps", j.addr(from))
+		}
+	}
+}
+
+func (j *judge) corruption() {
+	for _, p := range j.shown {
+		if p.Fate == CorruptedBefore && j.capture.whole(p) {
+			j.hold(true, "wrong-icrc")
+		}
+	}
+}
+
+func (j *judge) oneSided() {
+	v := &j.capture.View
+	if v.both() {
+		return
+	}
+	other := j.half.Conn.Half[j.half.End^1]
+	alone := len(other.requests) == 0
+	j.hold(alone && !j.broken() && len(j.shown) >= fewRequests && j.took() > 12*msec && v.Sample <= 1 && j.capture.readable(j.half.Conn.NIC), "asymmetric-path")
+}
+
+// sluggishness: a receiver takes longer to answer than the others.
+func (j *judge) sluggishness() {
+	if j.half.Conn.Scene.Kind != Sluggish {
+		return
+	}
+	enough := j.full() && j.capture.View.Skew == 0
+	for _, c := range j.capture.Network.Conns { // those that it is compared with, too
+		answers := 0
+		for _, p := range j.capture.of(c.Half[j.half.End]) {
+			if p.Kind == Response {
+				answers++
+			}
+		}
+		enough = enough && answers >= fewAnswers && c.NIC.IPv6 == j.half.Conn.NIC.IPv6
+	}
+	j.expected.say(enough, "slow-receiver", j.addr(j.half.End^1))
+}
+
+// pauses: PFC frames, at 100 Gbit/s.
+func (c *Capture) pauses(e *Expected) {
+	type pausing struct{ frames, total, longest, since, until int64 }
+	all := map[string]*pausing{}
+	for i := range c.Records {
+		r := &c.Records[i]
+		if r.Pause == nil {
+			continue
+		}
+		key := net.HardwareAddr(r.Pause.From[:]).String()
+		p := all[key]
+		if p == nil {
+			p = &pausing{}
+			all[key] = p
+		}
+		long := int64(float64(r.Pause.Quanta) * 512 / 100)
+		if r.At > p.until {
+			p.since, p.until = r.At, r.At
+		}
+		p.total += r.At + long - p.until // a shorter pause ends the present one early
+		p.until = r.At + long
+		p.longest = max(p.longest, p.until-p.since)
+	}
+	if len(c.Records) == 0 {
+		return
+	}
+	took := c.Records[len(c.Records)-1].At - c.Records[0].At
+	for from, p := range all {
+		if p.longest >= pausedLong*msec/2 {
+			e.say(p.longest >= pausedLong*msec*3/2, "pfc-storm", from)
+		}
+		if share := float64(p.total) / float64(took); p.total >= msec/2 && share >= pausedShare/2 {
+			e.say(p.longest < pausedLong*msec/2 && p.total >= 2*msec && share >= 2*pausedShare, "pfc-pauses", from)
+		}
+	}
+}
+
+// String describes a claim.
+func (c Claim) String() string { return fmt.Sprintf("%s (%s)", c.Verdict, c.Subject) }
+
+// address is that of a host. Each pair of hosts has prefixes of its own, unless they are common.
+func address(v6, common bool, side, n int) netip.Addr {
+	prefix := n
+	if common {
+		prefix = 0
+	}
+	if v6 {
+		return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(side + 1), 7: byte(prefix), 15: byte(n + 1)})
+	}
+	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(prefix), byte(n + 1)})
+}
