@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -21,90 +19,92 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// startBGPAgain is the time between two attempts to start the BGP speaker.
-const startBGPAgain = 10 * time.Second
+// Names of the services that announce and learn proxies: their configuration keys.
+const (
+	bgpService   = "proxy.bgp"
+	ospfService  = "proxy.ospf"
+	ospf6Service = "proxy.ospf6"
+)
 
 // advertiser announces and learns proxies by the protocols of the configuration in force, while the gateway forwards. Any goroutine may call its methods.
 type advertiser struct {
-	log     *zerolog.Logger
-	proxies *proxies // that it learns
-	// running is the configuration in force, and reloaded gets a value when another one is.
-	running  *atomic.Pointer[config.Config]
-	reloaded <-chan struct{}
+	log      *zerolog.Logger
+	proxies  *proxies // that it learns
+	services *services
 
 	mutex      sync.Mutex
-	wanted     *bgp.Settings // nil: no BGP
-	speaker    *bgp.Speaker  // nil: it doesn't run
-	problem    string        // why not, although it is wanted
+	wanted     *config.Config // nil: none yet
 	forwarding bool
+	speaker    atomic.Pointer[bgp.Speaker] // nil: it doesn't run
 }
 
-// advertise runs the speaker until the context ends. If it can't start, the gateway forwards without it, and another attempt follows.
-func (a *advertiser) advertise(ctx context.Context) {
-	a.setForwarding(true)
-	again := time.NewTicker(startBGPAgain)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			a.setForwarding(false)
-			return
-		case <-again.C:
-			a.mutex.Lock()
-			a.startBGP()
-			a.mutex.Unlock()
-		}
-	}
-}
-
-// setForwarding starts the speaker with the gateway, and stops it before the gateway ends.
+// setForwarding starts the protocols with the gateway, and ends them, which withdraws what was announced and learned, before the gateway ends.
 func (a *advertiser) setForwarding(now bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.forwarding = now
-	if now {
-		a.startBGP()
-	} else {
-		a.stop()
-	}
+	a.update()
 }
 
-// setBGP changes the settings: nil for no BGP.
-func (a *advertiser) setBGP(next *bgp.Settings) {
+// follow uses the settings of another configuration.
+func (a *advertiser) follow(c *config.Config) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.wanted = next
-	if next == nil {
-		a.stop()
-		return
-	}
-	if a.speaker != nil {
-		if err := a.speaker.Apply(next); err != nil {
-			a.stop()
-			a.logNoBGP(err)
-		}
-		return
-	}
-	a.startBGP()
+	a.wanted = c
+	a.update()
 }
 
-// startBGP starts the speaker if it is wanted and doesn't run. The caller holds the mutex.
-func (a *advertiser) startBGP() {
-	if a.wanted == nil || a.speaker != nil || !a.forwarding {
-		return
+// update runs the protocols that are wanted now. The caller holds the mutex.
+func (a *advertiser) update() {
+	var speak *config.BGP
+	var ospf *config.OSPF
+	var ospf6 *config.OSPF6
+	if c := a.wanted; c != nil && a.forwarding {
+		speak, ospf, ospf6 = c.BGP, c.OSPF, c.OSPF6
 	}
-	speaker, err := bgp.Start(a.wanted, *a.log, a.learnBGP)
+	if !a.keepsSpeaking(speak) {
+		a.services.use(bgpService, speak != nil, speak, func(ctx context.Context, note func(error)) error { return a.speak(ctx, speak, note) })
+	}
+	a.services.use(ospfService, ospf != nil, ospf, func(ctx context.Context, note func(error)) error {
+		client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: *a.log, Note: note, Learned: a.learn(originOSPF), Accepts: accepts(ospf.Accept)}
+		return client.Run(ctx)
+	})
+	a.services.use(ospf6Service, ospf6 != nil, ospf6, func(ctx context.Context, note func(error)) error {
+		client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: *a.log, Note: note, Learned: a.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
+		client.Run(ctx)
+		return nil
+	})
+}
+
+// keepsSpeaking gives the speaker that runs other settings, so that its sessions stay. It reports whether that is possible.
+func (a *advertiser) keepsSpeaking(c *config.BGP) bool {
+	speaker := a.speaker.Load()
+	if speaker == nil || c == nil {
+		return false
+	}
+	settings, err := bgp.Load(c)
+	if err == nil {
+		err = speaker.Apply(settings)
+	}
+	return err == nil
+}
+
+// speak runs the BGP speaker until the context ends.
+func (a *advertiser) speak(ctx context.Context, c *config.BGP, note func(error)) error {
+	settings, err := bgp.Load(c)
 	if err != nil {
-		a.logNoBGP(err)
-		return
+		return err
 	}
-	a.speaker, a.problem = speaker, ""
-}
-
-// logNoBGP notes why the speaker doesn't run. The caller holds the mutex.
-func (a *advertiser) logNoBGP(err error) {
-	a.problem = err.Error()
-	a.log.Error().Err(err).Stringer("again_in", startBGPAgain).Msg("BGP can't run. Forwarding continues, and another attempt follows.")
+	speaker, err := bgp.Start(settings, *a.log, a.learnBGP)
+	if err != nil {
+		return err
+	}
+	a.speaker.Store(speaker)
+	note(nil)
+	<-ctx.Done()
+	a.speaker.Store(nil)
+	speaker.Stop()
+	return nil
 }
 
 // learnBGP uses the senders that the speaker has learned.
@@ -114,23 +114,12 @@ func (a *advertiser) learnBGP(senders []proxy.Sender) {
 	}
 }
 
-// stop ends the speaker. The caller holds the mutex.
-func (a *advertiser) stop() {
-	a.problem = ""
-	if a.speaker != nil {
-		a.speaker.Stop()
-		a.speaker = nil
-	}
-}
-
 // BGP is the state of BGP.
 func (a *advertiser) BGP() advertise.Status {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if a.speaker == nil {
-		return advertise.Status{Error: a.problem, Announced: []netip.Prefix{}, Peers: []advertise.Peer{}}
+	if speaker := a.speaker.Load(); speaker != nil {
+		return speaker.Status()
 	}
-	return a.speaker.Status()
+	return advertise.Status{Error: a.services.problems()[bgpService], Announced: []netip.Prefix{}, Peers: []advertise.Peer{}}
 }
 
 // proxies are the proxies of the configuration, and those that protocols have learned. The mutex is locked before the gateway's adapting.
@@ -193,69 +182,6 @@ const (
 	originOSPF  = "ospf"
 	originOSPF6 = "ospf6"
 )
-
-// followIGPs announces and learns proxies by OSPF as the configuration in force says, until the context ends. Then it withdraws what it has announced.
-func (a *advertiser) followIGPs(ctx context.Context) {
-	var v2, v3 client
-	for ctx.Err() == nil {
-		c := a.running.Load()
-		if ospf := c.OSPF; ospf != nil {
-			v2.follow(ospf, func(ctx context.Context) {
-				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: *a.log, Learned: a.learn(originOSPF), Accepts: accepts(ospf.Accept)}
-				if err := client.Run(ctx); err != nil {
-					a.log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
-				}
-			})
-		} else {
-			v2.end()
-		}
-		if ospf6 := c.OSPF6; ospf6 != nil {
-			v3.follow(ospf6, func(ctx context.Context) {
-				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: *a.log, Learned: a.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
-				client.Run(ctx)
-			})
-		} else {
-			v3.end()
-		}
-		select {
-		case <-ctx.Done():
-		case <-a.reloaded:
-		}
-	}
-	v2.end()
-	v3.end()
-}
-
-// client is a client that runs with some settings, or none.
-type client struct {
-	settings any
-	cancel   context.CancelFunc // nil: none runs
-	done     chan struct{}
-}
-
-// follow lets a client run with these settings: if one runs with others, it ends first.
-func (c *client) follow(settings any, run func(context.Context)) {
-	if c.cancel != nil && reflect.DeepEqual(settings, c.settings) {
-		return
-	}
-	c.end()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	c.settings, c.cancel, c.done = settings, cancel, done
-	go func() {
-		defer close(done)
-		run(ctx)
-	}()
-}
-
-// end ends the client, if one runs, and waits until it has withdrawn what it announced.
-func (c *client) end() {
-	if c.cancel != nil {
-		c.cancel()
-		<-c.done
-		c.cancel = nil
-	}
-}
 
 // learn is what a client calls with all senders that it has learned.
 func (a *advertiser) learn(origin string) func([]proxy.Sender) error {

@@ -11,14 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
 // speaking are the settings of a speaker that listens nowhere, and whose peer only has to open the session.
-func speaking(t *testing.T, prefixes ...string) *bgp.Settings {
-	t.Helper()
+func speaking(prefixes ...string) *config.BGP {
 	c := &config.BGP{
 		AS: 65001, RouterID: netip.MustParseAddr("192.0.2.9"), IPv4: netip.MustParseAddr("127.0.0.1"), Characteristic: 65400,
 		NextHopIPv4: netip.MustParseAddr("192.0.2.9"), ProxyIPv4: netip.MustParseAddr("192.0.2.1"), HoldTime: 90 * time.Second, ConnectRetry: 10 * time.Second,
@@ -27,11 +25,13 @@ func speaking(t *testing.T, prefixes ...string) *bgp.Settings {
 	for _, p := range prefixes {
 		c.Announce = append(c.Announce, netip.MustParsePrefix(p))
 	}
-	s, err := bgp.Load(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return c
+}
+
+// use makes the gateway use settings of BGP, nil for none.
+func use(g *gateway, c *config.BGP) {
+	g.follow(&config.Config{BGP: c})
+	g.services.settle()
 }
 
 // TestSpeakerLifecycle: the speaker runs while the gateway forwards and the configuration has BGP, with the settings of the latest reload.
@@ -49,19 +49,20 @@ func TestSpeakerLifecycle(t *testing.T) {
 		}
 	}
 	want("without BGP", false)
-	g.setBGP(speaking(t, "10.9.0.0/16"))
+	use(g, speaking("10.9.0.0/16"))
 	want("before the gateway forwards", false)
 	g.setForwarding(true)
+	g.services.settle()
 	want("while it forwards", true, "10.9.0.0/16")
-	g.setBGP(speaking(t, "10.8.0.0/16", "10.9.0.0/16"))
+	use(g, speaking("10.8.0.0/16", "10.9.0.0/16"))
 	want("after a reload", true, "10.8.0.0/16", "10.9.0.0/16")
-	g.setBGP(nil)
+	use(g, nil)
 	want("after a reload without BGP", false)
-	g.setBGP(speaking(t, "10.7.0.0/16"))
+	use(g, speaking("10.7.0.0/16"))
 	want("after a reload with BGP", true, "10.7.0.0/16")
 	g.setForwarding(false)
 	want("after the end", false)
-	g.setBGP(speaking(t))
+	use(g, speaking())
 	want("after a reload at the end", false)
 }
 
@@ -69,27 +70,20 @@ func TestSpeakerLifecycle(t *testing.T) {
 func TestSpeakerCannotStart(t *testing.T) {
 	g, _ := mapped(t, enabledProxies)
 	g.setForwarding(true)
-	wrong := speaking(t)
+	g.services.settle()
+	wrong := speaking()
 	wrong.IPv4, wrong.Port = netip.MustParseAddr("192.0.2.9"), 1179 // not an address of this machine
-	g.setBGP(wrong)
+	use(g, wrong)
 	if s := g.BGP(); s.Running || !strings.HasPrefix(s.Error, "BGP: ") {
 		t.Errorf("%+v", s)
 	}
-	g.setBGP(speaking(t))
+	use(g, speaking())
 	if s := g.BGP(); !s.Running || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
-	g.setBGP(wrong)
+	use(g, wrong)
 	if s := g.BGP(); s.Running || s.Error == "" {
 		t.Errorf("after a reload that can't be applied: %+v", s)
-	}
-	a := &g.advertiser
-	a.mutex.Lock()
-	a.wanted = speaking(t)
-	a.startBGP() // as the next attempt does
-	a.mutex.Unlock()
-	if s := g.BGP(); !s.Running || s.Error != "" {
-		t.Errorf("after another attempt: %+v", s)
 	}
 	g.setForwarding(false)
 }
@@ -113,6 +107,11 @@ func TestReloadWithoutPassword(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	next := with(strings.Replace(enabledProxies, "enabled: true,", "enabled: true, bgp: {as: 65001, router_id: 192.0.2.9, ipv4: 192.0.2.9, "+
 		"peers: [{address: 192.0.2.10, as: 65002, password_file: "+file+"}]},", 1))
+	stop, err := g.servers.start(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
 	g.options.Load = func() (*config.Config, error) { return next, nil }
 	before := g.running.Load()
 	if _, err := g.Reload(api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), "proxy.bgp.peers[0].password_file") || g.running.Load() != before {

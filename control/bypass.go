@@ -24,21 +24,18 @@ type pulse struct {
 	next int      // of Values
 }
 
-// openPulse opens the file of a heartbeat. It stays open, as closing a watchdog's file may end it, and one that can't be opened is a mistake at once.
-func openPulse(c *config.Config) (*pulse, error) {
-	if c.Bypass == nil {
-		return nil, nil
-	}
-	p := &pulse{Bypass: c.Bypass}
+// openPulse opens the file of a heartbeat. It stays open, as closing a watchdog's file may end it.
+func openPulse(c *config.Bypass) (*pulse, error) {
+	p := &pulse{Bypass: c}
 	if p.File == "" {
 		if _, err := exec.LookPath(p.Command[0]); err != nil {
-			return nil, c.Refused([]config.Fault{{Key: "bypass.command", Err: fmt.Errorf("%w; expected a program that this user may run", err)}})
+			return nil, fmt.Errorf("%w; expected a program that this user may run", err)
 		}
 		return p, nil
 	}
 	var err error
 	if p.file, err = os.OpenFile(p.File, os.O_WRONLY|syscall.O_NONBLOCK, 0); err != nil {
-		return nil, c.Refused([]config.Fault{{Key: "bypass.file", Err: fmt.Errorf("%w; expected a file that this user may write, such as a GPIO's value or a watchdog's device", err)}})
+		return nil, fmt.Errorf("%w; expected a file that this user may write, such as a GPIO's value or a watchdog's device", err)
 	}
 	return p, nil
 }
@@ -80,7 +77,7 @@ type heartbeat struct {
 	mutex   sync.Mutex
 	to      *pulse        // nil: none
 	changed chan struct{} // has a value when `to` is another one
-	problem string        // why there is no heartbeat; "" if there is one, or none is configured
+	note    func(error)   // says whether there is a heartbeat
 	life    life
 }
 
@@ -107,15 +104,25 @@ func (l *life) silent(now time.Time, steps []uint64) int {
 	return found
 }
 
+// serve sends the heartbeat, until the context ends.
+func (h *heartbeat) serve(ctx context.Context, c *config.Bypass, note func(error)) error {
+	to, err := openPulse(c)
+	if err != nil {
+		return err
+	}
+	h.use(to, note)
+	note(nil)
+	<-ctx.Done()
+	h.use(nil, nil)
+	return nil
+}
+
 // use changes where the heartbeat goes.
-func (h *heartbeat) use(p *pulse) {
+func (h *heartbeat) use(p *pulse, note func(error)) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.to.close()
-	h.to = p
-	if p == nil {
-		h.problem = ""
-	}
+	h.to, h.note = p, note
 	select {
 	case h.changed <- struct{}{}:
 	default:
@@ -159,21 +166,13 @@ func (w *watch) beat(ctx context.Context, now time.Time) {
 	if h.to == nil {
 		return
 	}
-	problem := w.noBeat(now)
-	if problem == "" {
-		if err := h.to.beat(ctx); err != nil && ctx.Err() == nil {
-			problem = err.Error()
-		}
+	var err error
+	if problem := w.noBeat(now); problem != "" {
+		err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %s", problem)
+	} else if failed := h.to.beat(ctx); failed != nil && ctx.Err() == nil {
+		err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %w", failed)
 	}
-	if problem == h.problem {
-		return
-	}
-	h.problem = problem
-	if problem == "" {
-		w.g.options.Log.Info().Msg("The heartbeat to the bypass goes on.")
-	} else {
-		w.g.options.Log.Error().Str("problem", problem).Msg("The heartbeat to the bypass has stopped, so the bypass becomes active.")
-	}
+	h.note(err)
 }
 
 // noBeat says why the gateway doesn't forward; "" if it does.
@@ -194,11 +193,4 @@ func (w *watch) noBeat(now time.Time) string {
 		}
 	}
 	return ""
-}
-
-// notice says why there is no heartbeat.
-func (h *heartbeat) notice() string {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.problem
 }

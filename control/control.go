@@ -20,7 +20,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -49,6 +48,10 @@ type Options struct {
 	Load func() (*config.Config, error)
 	// Hangups asks for a reload with each value received: SIGHUP.
 	Hangups <-chan struct{}
+	// Concerns are what harms a gateway with a configuration on this host, although it forwards; nil: not known.
+	Concerns func(*config.Config) []string
+	// Output opens the files that the end of the run writes; nil: there are none. It is called again later if it fails.
+	Output func(context.Context) error
 	// Started is called once every worker forwards, before the service manager is notified; may be nil.
 	Started func()
 }
@@ -65,8 +68,7 @@ type gateway struct {
 	servers   servers
 	heartbeat heartbeat
 	announcer announcer
-	reloaded  chan struct{} // gets a value when another configuration is in force
-	adapting  sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
+	adapting  sync.Mutex // guards the policy, which reloads, measurements and learned proxies change
 	proxies   proxies
 	devices   Devices
 	options   Options
@@ -78,13 +80,18 @@ type gateway struct {
 	episodes  *episodes
 	rdma      *rdma.Collector
 	heart     heart
-	fleet     *fleetlink.Participant // nil: the gateway is alone
+	threads   []atomic.Int64 // IDs of the workers' threads
+	services  services
+	concerns  concerns
+	exporter  atomic.Pointer[exporter]              // nil: no flow records are exported
+	fleet     atomic.Pointer[fleetlink.Participant] // nil: the gateway is alone
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
-	g := &gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1), heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
+	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}, concerns: concerns{again: make(chan struct{}, 1)}}
 	g.gateway = g // the reloader's
-	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, running: &g.running, reloaded: g.reloaded}
+	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, services: &g.services}
+	g.services.log = &g.options.Log
 	g.proxies.use = func(all *proxy.Senders) {
 		g.adapting.Lock()
 		defer g.adapting.Unlock()
@@ -104,6 +111,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	c, o := g.started, &g.options
 	g.begin = time.Now()
 	backends := make([]burst.Backend, len(c.DPDK.Workers))
+	g.threads = make([]atomic.Int64, len(c.DPDK.Workers))
 	for i := range backends {
 		backends[i] = g.devices.Backend(i)
 	}
@@ -118,14 +126,6 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	setLogLevel(c.Management.LogLevel)
-	settings, err := bgp.Load(c.BGP)
-	if err != nil {
-		return nil, err
-	}
-	g.setBGP(settings)
-	if err := g.openFleet(); err != nil {
-		return nil, err
-	}
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
@@ -134,12 +134,6 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")
 	}
-	to, err := openPulse(c)
-	if err != nil {
-		return nil, err
-	}
-	g.heartbeat.use(to)
-	defer func() { g.heartbeat.use(nil) }()
 	stopServers, err := g.servers.start(ctx, g)
 	if err != nil {
 		return nil, err
@@ -148,6 +142,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.reloading.Lock()
 	g.endTrial()
 	g.reloading.Unlock()
+	g.services.end()
 	stopServers()
 	r := report.Make(g.running.Load(), g.plane, nil)
 	r.Identity = g.Identity()
@@ -172,10 +167,6 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	var others sync.WaitGroup
 	go func() { watched <- watch.run(ctx, ready) }()
 	others.Go(func() { watch.watchDevices(ctx) })
-	others.Go(func() { g.followIGPs(ctx) })
-	if g.fleet != nil {
-		others.Go(func() { g.fleet.Run(ctx) })
-	}
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)
@@ -282,6 +273,8 @@ func (g *gateway) Counters() *report.Counters {
 	c.Identity = g.Identity()
 	g.addDeviceCounters(c.Ports)
 	g.heart.addTo(c.Counters)
+	g.services.addTo(c.Counters)
+	g.concerns.addTo(c.Counters)
 	c.Histograms = report.MakeHistograms(g.started, g.plane)
 	return c
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ type heart struct {
 type beat struct {
 	steps   uint64        // at the last look
 	silent  time.Duration // since this number of steps was first seen
+	from    usage         // at the first look that saw it again, for a time of known away
+	known   time.Duration
+	away    away
 	stalled bool
 	stalls  uint64
 }
@@ -41,11 +45,12 @@ type change struct {
 	worker  int
 	stalled bool
 	silent  time.Duration // how long it did not step
+	cause   string        // why
 }
 
-// look takes each worker's number of steps so far, and the time since the last look. If the whole process was stopped, so that a look is late, only a
+// look takes each worker's number of steps so far, the time since the last look, and how to get a worker's usage. If the whole process was stopped, so that a look is late, only a
 // little more than the normal interval counts: the workers could not step either.
-func (h *heart) look(elapsed time.Duration, steps []uint64) (changes []change) {
+func (h *heart) look(elapsed time.Duration, steps []uint64, usageOf func(worker int) usage) (changes []change) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.workers == nil {
@@ -56,31 +61,43 @@ func (h *heart) look(elapsed time.Duration, steps []uint64) (changes []change) {
 		b := &h.workers[i]
 		if n != b.steps {
 			if b.stalled {
-				changes = append(changes, change{i, false, b.silent})
+				changes = append(changes, change{i, false, b.silent, b.away.cause(b.silent)})
 			}
-			b.steps, b.silent, b.stalled = n, 0, false
+			*b = beat{steps: n, stalls: b.stalls}
 			continue
 		}
-		b.silent += elapsed
+		if b.silent += elapsed; b.silent == elapsed {
+			b.from = usageOf(i)
+		} else {
+			b.known += elapsed
+			b.away = awayBetween(b.known, b.from, usageOf(i))
+		}
 		if !b.stalled && b.silent >= stallAfter {
 			b.stalled = true
 			b.stalls++
-			changes = append(changes, change{i, true, b.silent})
+			changes = append(changes, change{i, true, b.silent, b.away.cause(b.silent)})
 		}
 	}
 	return changes
 }
 
-// stalled are the workers that don't step.
-func (h *heart) stalled() (workers []int) {
+// stalled are the workers that don't step, and why.
+func (h *heart) stalled() (workers []change) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	for i := range h.workers {
-		if h.workers[i].stalled {
-			workers = append(workers, i)
+		if b := &h.workers[i]; b.stalled {
+			workers = append(workers, change{i, true, b.silent, b.away.cause(b.silent)})
 		}
 	}
 	return workers
+}
+
+// hangs reports whether a worker doesn't step and is to blame itself.
+func (h *heart) hangs() bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return slices.ContainsFunc(h.workers, func(b beat) bool { return b.stalled && b.away.blames(b.silent) })
 }
 
 // addTo adds the metrics of the workers' steps.
@@ -103,7 +120,7 @@ type keepAlive struct {
 	since   time.Duration
 }
 
-// due takes the time since its last call, and whether all workers step.
+// due takes the time since its last call, and whether no worker hangs.
 func (k *keepAlive) due(elapsed time.Duration, alive bool) bool {
 	k.since += elapsed
 	if k.timeout == 0 || !alive || k.since < k.timeout/keepAlives {
@@ -114,7 +131,7 @@ func (k *keepAlive) due(elapsed time.Duration, alive bool) bool {
 }
 
 // guard watches whether the workers step, until the context ends: it logs those that don't, updates the ports' health, and sends keep-alives to the
-// service manager as long as all workers step.
+// service manager as long as no worker hangs: to start the process again helps no worker that others keep from its core.
 func (w *watch) guard(ctx context.Context) {
 	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -129,7 +146,7 @@ func (w *watch) guard(ctx context.Context) {
 		case <-tick.C:
 			now := time.Now()
 			w.lookAtWorkers(now.Sub(last))
-			if keep.due(now.Sub(last), len(w.g.heart.stalled()) == 0) {
+			if keep.due(now.Sub(last), !w.g.heart.hangs()) {
 				announce(daemon.SdNotifyWatchdog)
 			}
 			last = now
@@ -143,7 +160,9 @@ func (w *watch) lookAtWorkers(elapsed time.Duration) {
 	for i := range steps {
 		steps[i] = w.g.plane.Worker(i).Steps()
 	}
-	changes := w.g.heart.look(elapsed, steps)
+	changes := w.g.heart.look(elapsed, steps, func(worker int) usage {
+		return usageOf(int(w.g.threads[worker].Load()), w.g.started.DPDK.Workers[worker])
+	})
 	if len(changes) == 0 {
 		return
 	}
@@ -155,17 +174,17 @@ func (w *watch) lookAtWorkers(elapsed time.Duration) {
 		event, message := w.g.options.Log.Warn(), "The worker steps again."
 		if c.stalled {
 			event = w.g.options.Log.Error()
-			message = "A worker has stopped stepping. Frames that arrive at its queues are not forwarded. It hangs, or its core is busy with something else."
+			message = "A worker has stopped stepping. Frames that arrive at its queues are not forwarded."
 		}
-		event.Int("worker", c.worker).Int("core", w.g.started.DPDK.Workers[c.worker]).Dur("silent_ms", c.silent).Msg(message)
+		event.Int("worker", c.worker).Int("core", w.g.started.DPDK.Workers[c.worker]).Dur("silent_ms", c.silent).Str("cause", c.cause).Msg(message)
 	}
 }
 
 // stallProblem describes the workers that don't step, for health; "" if all do.
 func (w *watch) stallProblem() string {
 	var texts []string
-	for _, i := range w.g.heart.stalled() {
-		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping", i, w.g.started.DPDK.Workers[i]))
+	for _, c := range w.g.heart.stalled() {
+		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping: %s", c.worker, w.g.started.DPDK.Workers[c.worker], c.cause))
 	}
 	return strings.Join(texts, "; ")
 }

@@ -30,7 +30,7 @@ import (
 
 // TestHeart: a worker that stops is reported once, within 100 ms, and once more when it steps again.
 func TestHeart(t *testing.T) {
-	const ms = time.Millisecond
+	const ms, hangs = time.Millisecond, "it hangs: it had its core, or waits for the kernel or a debugger"
 	var h heart
 	steps := []uint64{7, 7}
 	for i, c := range []struct {
@@ -41,22 +41,22 @@ func TestHeart(t *testing.T) {
 		{20 * ms, [2]uint64{1, 1}, nil},
 		{20 * ms, [2]uint64{1, 0}, nil},
 		{20 * ms, [2]uint64{1, 0}, nil},
-		{20 * ms, [2]uint64{1, 0}, []change{{1, true, 60 * ms}}},
+		{20 * ms, [2]uint64{1, 0}, []change{{1, true, 60 * ms, hangs}}},
 		{20 * ms, [2]uint64{1, 0}, nil},
-		{20 * ms, [2]uint64{1, 1}, []change{{1, false, 80 * ms}}},
+		{20 * ms, [2]uint64{1, 1}, []change{{1, false, 80 * ms, hangs}}},
 		{20 * ms, [2]uint64{1, 1}, nil},
 		{time.Hour, [2]uint64{0, 0}, nil}, // the whole process was stopped
 		{20 * ms, [2]uint64{1, 1}, nil},
 		{20 * ms, [2]uint64{0, 0}, nil},
 		{20 * ms, [2]uint64{0, 0}, nil},
-		{20 * ms, [2]uint64{0, 0}, []change{{0, true, 60 * ms}, {1, true, 60 * ms}}},
+		{20 * ms, [2]uint64{0, 0}, []change{{0, true, 60 * ms, hangs}, {1, true, 60 * ms, hangs}}},
 	} {
 		steps[0], steps[1] = steps[0]+c.moves[0], steps[1]+c.moves[1]
-		if got := h.look(c.elapsed, steps); !slices.Equal(got, c.want) {
+		if got := h.look(c.elapsed, steps, func(int) usage { return usage{} }); !slices.Equal(got, c.want) {
 			t.Errorf("look %d: %v, want %v", i, got, c.want)
 		}
 	}
-	if got := h.stalled(); !slices.Equal(got, []int{0, 1}) {
+	if got := h.stalled(); !slices.Equal(got, []change{{0, true, 60 * ms, hangs}, {1, true, 60 * ms, hangs}}) || !h.hangs() {
 		t.Errorf("stalled are %v", got)
 	}
 	got, want := telemetry.Values{}, telemetry.Values{
@@ -78,7 +78,7 @@ func TestHeartInTime(t *testing.T) {
 		now, last := time.Duration(0), time.Duration(0)
 		for _, l := range late {
 			now = last - last%lookEvery + lookEvery + time.Duration(l)*time.Millisecond // a ticker's ticks, each a little late
-			changes := h.look(now-last, []uint64{1 + uint64(min(now, stop)/gap)})
+			changes := h.look(now-last, []uint64{1 + uint64(min(now, stop)/gap)}, func(int) usage { return usage{} })
 			last = now
 			lastStep := stop - stop%gap
 			if len(changes) > 0 {
@@ -94,7 +94,7 @@ func TestHeartInTime(t *testing.T) {
 	})
 }
 
-// TestKeepAlive: four times within the timeout, while all workers step.
+// TestKeepAlive: four times within the timeout, while no worker hangs.
 func TestKeepAlive(t *testing.T) {
 	const second = time.Second
 	for _, c := range []struct {
@@ -170,7 +170,7 @@ func TestWorkerHangs(t *testing.T) {
 	log.wait(t, `"worker":0,"core":0,`, "A worker has stopped stepping.")
 	problems := g.Problems()
 	for _, port := range []string{"dc", "line"} {
-		if want := "worker 0 on core 0 has stopped stepping"; problems[port] != want {
+		if want := "worker 0 on core 0 has stopped stepping: "; !strings.HasPrefix(problems[port], want) {
 			t.Errorf("%s: health says %q, want %q", port, problems[port], want)
 		}
 	}

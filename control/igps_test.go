@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -105,17 +104,14 @@ func TestOSPFFollowsReload(t *testing.T) {
 		return fmt.Sprintf("proxy: {enabled: true, ospf: {api: '%v', announce: [10.7.0.0/16], accept: [{prefix: %s}]}}\n", server.listener.Addr(), accept)
 	}
 	g, parse := mapped(t, enabledProxies)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		g.followIGPs(ctx)
-	}()
+	g.setForwarding(true)
 	reload := func(lines string) {
 		t.Helper()
-		if err := g.apply(parse(lines)); err != nil {
+		c := parse(lines)
+		if err := g.apply(c); err != nil {
 			t.Fatal(err)
 		}
+		g.follow(c)
 	}
 	inForce := func(want ...string) func() bool { return func() bool { return slices.Equal(g.inForce(), want) } }
 	sessions := int32(0)
@@ -133,8 +129,7 @@ func TestOSPFFollowsReload(t *testing.T) {
 	reload(with("10.3.0.0/16"))
 	eventually(t, "in force again", inForce("10.3.0.0/16 10.0.0.9 ospf"))
 	eventually(t, "the client has announced", server.holds.Load)
-	cancel()
-	<-done
+	g.setForwarding(false)
 	if got := server.withdrawn.Load(); got != sessions+1 {
 		t.Errorf("%d LSAs were withdrawn in %d sessions", got, sessions+1)
 	}

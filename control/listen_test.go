@@ -82,6 +82,12 @@ func TestListens(t *testing.T) {
 				over <- err
 			}()
 			log.await(t, `"message":"The gateway is forwarding."`)
+			if c.socket {
+				log.await(t, "The API listens at a Unix socket.")
+			}
+			if c.metrics != "" {
+				log.await(t, "Prometheus can read the metrics at this address.")
+			}
 			if got := fmt.Sprint(listeners(t)); got != c.want {
 				t.Errorf("the gateway listens at %s, want %s", got, c.want)
 			}

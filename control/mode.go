@@ -70,8 +70,9 @@ func (g *gateway) override(p *dataplane.Policy, c *config.Config) {
 	}
 }
 
-// Notices say what is in force besides the configuration file.
+// Notices say what is in force besides the configuration file, and what harms the gateway although it forwards.
 func (g *gateway) Notices() (all []string) {
+	all = append(all, g.concerns.list()...)
 	for _, m := range g.Modes() {
 		if m.Mode != m.Configured {
 			all = append(all, fmt.Sprintf("port %s: mode %s, and %s in the configuration; a reload, or cnpgate mode %s, puts it back", m.Port, m.Mode, m.Configured, m.Configured))
@@ -82,9 +83,6 @@ func (g *gateway) Notices() (all []string) {
 		all = append(all, err.Error())
 	}
 	g.reloading.Unlock()
-	if problem := g.heartbeat.notice(); problem != "" {
-		all = append(all, "bypass: the heartbeat has stopped: "+problem)
-	}
 	if g.draining.Load() {
 		all = append(all, "the gateway is being drained: no sender is asked to slow down; cnpgate drain --off ends that")
 	}

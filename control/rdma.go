@@ -11,48 +11,46 @@ import (
 // RDMA is the health of the RDMA connections that the workers follow.
 func (g *gateway) RDMA(ctx context.Context) (*rdmahealth.Report, error) { return g.rdma.Report(ctx) }
 
-// watchRDMA logs what is wrong with RDMA connections, until the context ends.
+// watchRDMA logs what is wrong with RDMA connections, until the context ends, and gives each report to the exporter.
 func (g *gateway) watchRDMA(ctx context.Context) {
 	if g.started.Dataplane.Followed == 0 {
 		return
 	}
-	e := exporter{g: g}
-	defer e.use("")
-	g.rdma.Watch(ctx, g.options.Log, e.export)
+	g.rdma.Watch(ctx, g.options.Log, func(r *rdmahealth.Report) {
+		if e := g.exporter.Load(); e != nil {
+			e.export(r, time.Now())
+		}
+	})
 }
 
-// exporter sends reports to the collector of the configuration in force.
+// exporter sends flow records to a collector.
 type exporter struct {
-	g       *gateway
-	address string
-	to      *ipfix.Exporter // nil: none
+	*ipfix.Exporter
+	note   func(error)
+	failed time.Time
 }
 
-// use changes the collector; "" for none.
-func (e *exporter) use(address string) {
-	if e.to != nil {
-		_ = e.to.Close()
-		e.to = nil
-	}
-	e.address = address
-	if address == "" {
-		return
-	}
-	var err error
-	if e.to, err = ipfix.New(address, 0); err != nil {
-		e.to = nil
-		e.g.options.Log.Error().Err(err).Str("address", address).Msg("No flow records are exported: management.ipfix can't be reached. Forwarding continues.")
+// export sends a report. An ICMP error is of an earlier message, and its socket accepts others in between, so only a time without errors means that the collector listens.
+func (e *exporter) export(r *rdmahealth.Report, now time.Time) {
+	const quiet = 30 * time.Second
+	if err := e.Export(r, now); err != nil {
+		e.failed = now
+		e.note(err)
+	} else if now.Sub(e.failed) > quiet {
+		e.note(nil)
 	}
 }
 
-func (e *exporter) export(r *rdmahealth.Report) {
-	if address := e.g.running.Load().Management.IPFIX; address != e.address {
-		e.use(address)
+// exportRecords sends flow records to the collector at an address, until the context ends.
+func (g *gateway) exportRecords(ctx context.Context, address string, note func(error)) error {
+	to, err := ipfix.New(address, 0)
+	if err != nil {
+		return err
 	}
-	if e.to == nil {
-		return
-	}
-	if err := e.to.Export(r, time.Now()); err != nil {
-		e.g.options.Log.Debug().Err(err).Str("address", e.address).Msg("Flow records could not be exported.")
-	}
+	defer to.Close()
+	g.exporter.Store(&exporter{Exporter: to, note: note})
+	defer g.exporter.Store(nil)
+	note(nil)
+	<-ctx.Done()
+	return nil
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/webserver"
 )
 
 // reloader replaces the configuration in force, and goes back from a trial.
@@ -66,7 +68,7 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 // reloadedFrom is the answer to a reload that has replaced a configuration.
 func (g *reloader) reloadedFrom(before *config.Config) *api.Reloaded {
 	now := g.running.Load()
-	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), ConfigHash: now.File.Hash()}
+	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), ConfigHash: now.File.Hash(), Services: g.Services()}
 }
 
 // dryRun reports what a reload would change.
@@ -86,7 +88,7 @@ func (g *reloader) dryRun() (*api.Reloaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	if _, err := bgp.Load(next.BGP); err != nil {
+	if err := readable(next); err != nil {
 		return nil, err
 	}
 	_, err = assemble.Policy(next, g.seed)
@@ -103,32 +105,53 @@ func (g *reloader) load() (*config.Config, error) {
 
 // change makes a configuration the one in force, with all that was changed besides: modes and log level.
 func (g *reloader) change(next *config.Config) error {
-	settings, err := bgp.Load(next.BGP)
-	if err != nil {
-		return err
-	}
-	to, err := openPulse(next)
-	if err != nil {
-		return err
-	}
-	servers, err := g.servers.prepare(g.gateway, next)
-	if err != nil {
-		to.close()
+	if err := readable(next); err != nil {
 		return err
 	}
 	modes := g.modes
 	g.modes = nil
 	if err := g.apply(next); err != nil {
 		g.modes = modes
-		servers.abandon()
-		to.close()
 		return err
 	}
-	servers.use()
-	g.heartbeat.use(to)
 	setLogLevel(next.Management.LogLevel)
-	g.setBGP(settings)
+	g.serve(next)
+	select {
+	case g.concerns.again <- struct{}{}:
+	default:
+	}
 	return nil
+}
+
+// readable is an error if one of the files that a configuration names can't be used.
+func readable(c *config.Config) error {
+	_, err := bgp.Load(c.BGP)
+	if err == nil {
+		if _, err = webserver.Load(c.Management.Web); err != nil {
+			err = c.Refused([]config.Fault{{Key: pageService, Err: err}})
+		}
+	}
+	return err
+}
+
+// serve runs the services of the configuration in force, and waits until it is known whether they work, but not for long.
+func (g *gateway) serve(c *config.Config) {
+	g.serveAt(c)
+	g.services.use("management.ipfix", c.Management.IPFIX != "", c.Management.IPFIX, func(ctx context.Context, note func(error)) error {
+		return g.exportRecords(ctx, c.Management.IPFIX, note)
+	})
+	g.services.use("bypass", c.Bypass != nil, c.Bypass, func(ctx context.Context, note func(error)) error { return g.heartbeat.serve(ctx, c.Bypass, note) })
+	g.services.use("fleet", g.started.Fleet != nil, nil, g.joinFleet)
+	g.services.use("--report", g.options.Output != nil, nil, func(ctx context.Context, note func(error)) error {
+		err := g.options.Output(ctx)
+		if err == nil {
+			note(nil)
+			<-ctx.Done()
+		}
+		return err
+	})
+	g.follow(c)
+	g.services.settle()
 }
 
 // apply applies a configuration's policy, with the modes that were set at run time. Each worker uses it from its next burst on; flows, the state of
@@ -153,10 +176,6 @@ func (g *gateway) apply(next *config.Config) error {
 	}
 	g.proxies.static = static
 	g.running.Store(next)
-	select {
-	case g.reloaded <- struct{}{}:
-	default:
-	}
 	return nil
 }
 

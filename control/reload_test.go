@@ -67,6 +67,7 @@ func TestReload(t *testing.T) {
 		over <- err
 	}()
 	log.await(t, `"message":"The gateway is forwarding."`)
+	log.await(t, `"message":"The API listens at a Unix socket."`)
 	client := api.NewClient(socket)
 	reload := func(want []string, mistakes ...string) {
 		t.Helper()

@@ -2,10 +2,12 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -13,122 +15,127 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/metrics"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/control/webserver"
+	"github.com/cnpgate/cnpgate/web"
 )
 
-// servers are the API and the metrics, where the configuration in force has them. A reload moves them.
+// Names of the services at addresses: their configuration keys.
+const (
+	apiService     = "management.listen"
+	metricsService = "management.metrics"
+	pageService    = "management.web"
+)
+
+// servers are the API, the metrics and the page, where the configuration in force has them.
 type servers struct {
-	ctx     context.Context // ends them
 	running sync.WaitGroup
 	api     *api.Server
-	socket  string
-
-	stopMetrics func()
-	address     string
-
-	page *page
+	page    atomic.Pointer[page] // nil while none is served
 }
 
-// start serves what a configuration has, until stop is called, which waits for the last answer. If the gateway can't listen there, it doesn't start; if
-// a server fails later, forwarding continues.
+// page is the web server that runs.
+type page struct {
+	*webserver.Server
+	listen string
+}
+
+// start makes the API, which answers requests until stop is called, once a service gives it a socket.
 func (s *servers) start(ctx context.Context, g *gateway) (stop func(), err error) {
 	if s.api, err = api.Open(g.started, g.plane, g, g.options.Log); err != nil {
 		return nil, err
 	}
-	moved, err := s.prepare(g, g.started)
-	if err != nil {
-		return nil, err
-	}
-	var cancel func()
-	s.ctx, cancel = context.WithCancel(ctx)
-	moved.use()
+	ctx, cancel := context.WithCancel(ctx)
 	s.running.Go(func() {
-		if err := s.api.Serve(s.ctx); err != nil {
-			g.options.Log.Error().Err(err).Str("socket", s.socket).Msg("The API has stopped. Forwarding continues.")
+		if err := s.api.Serve(ctx); err != nil {
+			g.options.Log.Error().Err(err).Msg("The API has stopped. Forwarding continues.")
 		}
 	})
 	return func() {
 		cancel()
 		s.running.Wait()
+		s.api.Move(nil)
+		s.api.Link(g.started.File.Name)
 	}, nil
 }
 
-// move is a change of the servers' addresses. Either use or abandon is called.
-type move struct{ use, abandon func() }
+// serveAt makes the servers answer where a configuration has them.
+func (g *gateway) serveAt(c *config.Config) {
+	path, address := c.Management.Socket, c.Management.Metrics
+	g.services.use(apiService, path != "", path, func(ctx context.Context, note func(error)) error { return g.serveAPI(ctx, path, note) })
+	if path == "" {
+		g.servers.api.Move(nil)
+		g.servers.api.Link(c.File.Name)
+	}
+	g.services.use(metricsService, address != "", address, func(ctx context.Context, note func(error)) error { return g.serveMetrics(ctx, address, note) })
+	g.usePage(c.Management.Web)
+}
 
-// prepare listens where a configuration wants it and the present one doesn't.
-func (s *servers) prepare(g *gateway, c *config.Config) (*move, error) {
-	var socket *api.Socket
-	var err error
-	path, address, listen := c.Management.Socket, c.Management.Metrics, ""
-	if c.Management.Web != nil {
-		listen = c.Management.Web.Listen
-	}
-	moves := path != s.socket
-	if moves && path != "" {
-		if socket, err = api.Listen(path); err != nil {
-			return nil, c.Refused([]config.Fault{{Key: "management.listen", Err: err}})
-		}
-	}
-	var server *metrics.Server
-	if address != s.address && address != "" {
-		if server, err = g.openMetrics(address); err != nil {
-			if socket != nil {
-				socket.Close()
-			}
-			return nil, c.Refused([]config.Fault{{Key: "management.metrics", Err: err}})
-		}
-	}
-	abandon := func() {
-		if socket != nil {
-			socket.Close()
-		}
-		if server != nil {
-			server.Close()
-		}
-	}
-	settings, page, err := s.prepareWeb(g, c.Management.Web)
+// serveAPI gives the API a socket. The one before answers until then, and this one until another takes its place.
+func (g *gateway) serveAPI(ctx context.Context, path string, note func(error)) error {
+	socket, err := api.Listen(path)
 	if err != nil {
-		abandon()
-		return nil, c.Refused([]config.Fault{{Key: "management.web", Err: err}})
+		return err
 	}
-	return &move{
-		use: func() {
-			if moves {
-				s.api.Move(socket)
-				s.socket = path
-				g.options.Log.Info().Str("socket", path).Msg("The API listens at a Unix socket.")
-			}
-			if address != s.address {
-				s.serveMetrics(g, server, address)
-			}
-			s.useWeb(g, settings, page, listen)
-		},
-		abandon: func() {
-			abandon()
-			if page != nil {
-				page.Close()
-			}
-		},
-	}, nil
+	g.servers.api.Move(socket)
+	g.servers.api.Link(g.started.File.Name)
+	g.options.Log.Info().Str("socket", path).Msg("The API listens at a Unix socket.")
+	note(nil)
+	<-ctx.Done()
+	return nil
 }
 
-// serveMetrics serves the metrics at another address, nowhere if server is nil.
-func (s *servers) serveMetrics(g *gateway, server *metrics.Server, address string) {
-	if s.stopMetrics != nil {
-		s.stopMetrics()
+// serveMetrics serves the metrics at an address.
+func (g *gateway) serveMetrics(ctx context.Context, address string, note func(error)) error {
+	source := metrics.Source{
+		Counters: g.Counters, Problems: g.Problems, Build: g.options.Build,
+		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP, RDMA: g.rdma.Latest,
 	}
-	s.address, s.stopMetrics = address, nil
-	if server == nil {
-		return
+	if g.started.Fleet != nil {
+		source.Fleet = g.fleetStatus
+	}
+	server, err := metrics.Open(address, source, log.New(g.options.Log, "metrics: ", 0))
+	if err != nil {
+		return noAddress(err)
 	}
 	g.options.Log.Info().Str("address", server.Address()).Msg("Prometheus can read the metrics at this address.")
-	ctx, cancel := context.WithCancel(s.ctx)
-	s.stopMetrics = cancel
-	s.running.Go(func() {
-		if err := server.Serve(ctx); err != nil {
-			g.options.Log.Error().Err(err).Str("address", address).Msg("The metrics server has stopped. Forwarding continues.")
+	note(nil)
+	return server.Serve(ctx)
+}
+
+// usePage serves the page as a configuration says. A page that stays at its address gets the present files, and keeps its connections.
+func (g *gateway) usePage(c *config.Web) {
+	if present := g.servers.page.Load(); c != nil && present != nil && present.listen == c.Listen {
+		if settings, err := webserver.Load(c); err == nil {
+			present.Use(settings)
+			return
 		}
-	})
+	}
+	g.services.use(pageService, c != nil, c, func(ctx context.Context, note func(error)) error { return g.servePage(ctx, c, note) })
+}
+
+// servePage serves the page.
+func (g *gateway) servePage(ctx context.Context, c *config.Web, note func(error)) error {
+	settings, err := webserver.Load(c)
+	if err != nil {
+		return err
+	}
+	server, err := webserver.Open(settings, webserver.NewLive(g.servers.api.Local()), log.New(g.options.Log, "web: ", 0))
+	if err != nil {
+		return noAddress(err)
+	}
+	g.servers.page.Store(&page{server, c.Listen})
+	defer g.servers.page.Store(nil)
+	g.options.Log.Info().Str("url", server.URL()).Msg("The page is at this address.")
+	note(nil)
+	return server.Serve(ctx)
+}
+
+// noAddress adds to the error of a server what it expects.
+func noAddress(err error) error {
+	if errors.Is(err, web.ErrMissing) {
+		return err
+	}
+	return fmt.Errorf("%w; expected an address of this machine, and a port that nothing else listens at", err)
 }
 
 // Identity identifies this gateway.
@@ -167,21 +174,8 @@ func setLogLevel(level string) {
 // Problems are the ports that don't forward, and why.
 func (g *gateway) Problems() map[string]string { return g.health.problems() }
 
+// Services are those that don't work, and why.
+func (g *gateway) Services() map[string]string { return g.services.problems() }
+
 // Config is the configuration in force.
 func (g *gateway) Config() *config.Config { return g.running.Load() }
-
-// openMetrics listens for Prometheus at an address.
-func (g *gateway) openMetrics(address string) (*metrics.Server, error) {
-	source := metrics.Source{
-		Counters: g.Counters, Problems: g.Problems, Build: g.options.Build,
-		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP, RDMA: g.rdma.Latest,
-	}
-	if g.fleet != nil {
-		source.Fleet = g.fleet.Status
-	}
-	server, err := metrics.Open(address, source, log.New(g.options.Log, "metrics: ", 0))
-	if err != nil {
-		return nil, fmt.Errorf("%w; expected an address of this machine, and a port that nothing else listens at", err)
-	}
-	return server, nil
-}

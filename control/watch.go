@@ -47,13 +47,15 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	}
 	w.links.look(time.Now())
 	w.noteLinks()
+	w.g.setForwarding(true)
+	w.g.serve(w.g.started)
 	if w.g.options.Started != nil {
 		w.g.options.Started()
 	}
 	w.g.announcer.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
 	var others sync.WaitGroup
-	for _, other := range []func(context.Context){w.guard, w.beats, w.g.advertise, w.g.watchRDMA} {
+	for _, other := range []func(context.Context){w.guard, w.beats, w.g.watchRDMA, w.g.watchConcerns} {
 		others.Go(func() { other(ctx) })
 	}
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
@@ -64,6 +66,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
 			w.g.announcer.forwards(false)
+			w.g.setForwarding(false)
 			others.Wait()
 			w.links.release()
 			return w.samples

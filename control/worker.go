@@ -31,6 +31,7 @@ func (r *workerRun) run(ready chan<- struct{}) error {
 		return fmt.Errorf("worker %d on core %d: %w", r.number, r.core, err)
 	}
 	defer leave()
+	r.threads[r.number].Store(threadID())
 	defer r.endAtPanic()
 	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}

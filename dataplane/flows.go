@@ -146,7 +146,7 @@ type FlowRecord struct {
 	Queued   uint64 // bytes that wait in a queue, as far as the worker tracks shares
 	Traffic  pairing.Traffic
 	Marked   uint64                           // packets marked CE here
-	Notified [packet.SentNotifications]uint32 // notifications sent, by kind
+	Notified [packet.SentNotifications]uint32 // notifications sent or observed, by kind
 	View     pairing.Description
 	// Unresponsive: the flow's sender doesn't react to notifications.
 	Unresponsive bool

@@ -230,3 +230,35 @@ func TestIdle(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowRateIsNoTimeout: a QP whose rate makes a packet take longer than its time-out loses nothing and sends nothing twice; what is lost it sends again.
+func TestSlowRateIsNoTimeout(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		rate     int64
+		ackEvery int
+		lost     bool // the last packet, once
+	}{
+		{"500 kbit/s", 500_000, 0, false}, {"500 kbit/s, each packet acknowledged", 500_000, 1, false}, {"500 kbit/s, the last packet is lost", 500_000, 1, true},
+		{"3 Mbit/s, several together", 3_000_000, 8, false}, {"20 Mbit/s, many together", 20_000_000, 64, false}, {"10 kbit/s", 10_000, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNetwork(t, Config{LineRate: 100 * gigabit, AckEvery: c.ackEvery, Timeout: 4_000_000, Reaction: ReactionConfig{Algorithm: DCQCN,
+				DCQCN: DCQCNConfig{StartRate: c.rate, MinRate: c.rate, RateTimer: 1000 * second, ByteCounter: -1}}}, 10_000)
+			a, _ := n.connect()
+			packets := 0
+			n.change = func(_ int64, from int, _ []byte, _ int) bool {
+				if from == 0 {
+					packets++
+				}
+				return !c.lost || from != 0 || packets != 64
+			}
+			n.start(0, Stream{QP: a, Bytes: 64 * 1024})
+			n.run(never)
+			got := n.hosts[0].Counters()
+			if timeouts := got.TimedOut == 1; timeouts != c.lost || got.TimedOut > 1 || !c.lost && packets != 64 {
+				t.Errorf("%d packets, %d time-outs", packets, got.TimedOut)
+			}
+		})
+	}
+}

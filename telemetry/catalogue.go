@@ -167,6 +167,14 @@ var (
 		Help: "Times that the worker did not step for 50 ms or more."})
 )
 
+// What the gateway does besides forwarding.
+var (
+	ServiceUp = declare(Metric{Name: "service_up", Kind: Gauge, Label: "service",
+		Help: "1 if the service of this configuration key works, else 0; forwarding depends on none."})
+	ConfigFileDiffers = declare(Metric{Name: "config_file_differs", Kind: Gauge,
+		Help: "1 if the configuration file differs from the configuration in force, else 0."})
+)
+
 // Flow tables.
 var (
 	FlowsKnown = declare(Metric{Name: "flows", Kind: Gauge, Unit: Flows,

@@ -77,6 +77,7 @@ func (f *checkFlags) checkHost(cfg *config.Config, r *checked) error {
 	for _, err := range unseen {
 		r.Warnings = append(r.Warnings, "not checked: "+err.Error())
 	}
+	r.Warnings = append(r.Warnings, hostConcerns(cfg)...)
 	return nil
 }
 

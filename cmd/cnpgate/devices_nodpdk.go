@@ -24,11 +24,13 @@ var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and 
 func memoryOf(*config.Config) *frameMemory { return nil }
 
 // hostFaults finds none: the gateway doesn't start in this build.
+func hostConcerns(*config.Config) []string { return nil }
+
 func hostFaults(*config.Config) ([]config.Fault, []error) { return nil, nil }
 
 func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }
 
-func standBy(context.Context, *config.Config, func() (*config.Config, error), zerolog.Logger) (*standby, error) {
+func standBy(context.Context, *config.Config, func() (*config.Config, error), zerolog.Logger, func()) (*standby, error) {
 	return nil, errNoDPDK
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
+	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
 // located adds the positions in the configuration to an error about devices.
@@ -58,6 +59,21 @@ func managementFaults(c *config.Config) (faults []config.Fault) {
 		faults = append(faults, config.Fault{Key: "management.metrics", Err: err})
 	}
 	return faults
+}
+
+// hostConcerns are what harms a gateway with this configuration on this host, although it can start.
+func hostConcerns(c *config.Config) (all []string) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		facts, err := netif.Describe(dpdk.Interface(p.Device))
+		if err != nil {
+			continue // a device without an interface; one that is missing is a fault
+		}
+		for _, text := range facts.Concerns(p.Tap) {
+			all = append(all, "port "+p.Name+": "+text)
+		}
+	}
+	return all
 }
 
 // checkLocal refuses an address and port that isn't this host's.

@@ -80,6 +80,10 @@ func (f *initFlags) propose(c *cobra.Command) error {
 	for _, line := range said {
 		say(line)
 	}
+	if isVirtual("/") {
+		say("this is a virtual machine, whose hypervisor may keep the whole gateway from its cores for seconds; let systemd's watchdog wait that long: " +
+			"systemctl edit cnpgate, [Service], WatchdogSec=30s")
+	}
 	if f.output == "" {
 		_, err := fmt.Fprint(c.OutOrStdout(), text)
 		return err
@@ -95,6 +99,20 @@ func (f *initFlags) propose(c *cobra.Command) error {
 	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
 	return out.rename()
 }
+
+// isVirtual reports whether the kernel whose file systems are at root says that it runs on a hypervisor.
+func isVirtual(root string) bool {
+	for _, path := range []string{"sys/hypervisor/type", "proc/device-tree/hypervisor"} {
+		if _, err := os.Stat(filepath.Join(root, path)); err == nil {
+			return true
+		}
+	}
+	text, _ := os.ReadFile(filepath.Join(root, "proc/cpuinfo"))
+	return cpuFlag.Match(text)
+}
+
+// cpuFlag is what x86 processors set on a hypervisor.
+var cpuFlag = regexp.MustCompile(`(?m)^flags\s*:.* hypervisor( |$)`)
 
 var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 

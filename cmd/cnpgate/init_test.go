@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,29 @@ func TestInitPCI(t *testing.T) {
 	} {
 		if err := refusePCI(dir, name); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestIsVirtual: what kernels say of a hypervisor.
+func TestIsVirtual(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, text string
+		want       bool
+	}{
+		"x86":            {"proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n", true},
+		"x86, last flag": {"proc/cpuinfo", "flags\t\t: fpu hypervisor\n", true},
+		"x86, of iron":   {"proc/cpuinfo", "model name\t: hypervisor\nflags\t\t: fpu lahf_lm\n", false},
+		"Arm":            {"proc/device-tree/hypervisor", "", true},
+		"Xen":            {"sys/hypervisor/type", "xen\n", true},
+		"unknown":        {"proc/version", "Linux", false},
+	} {
+		root := t.TempDir()
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(c.path)), 0o700), os.WriteFile(filepath.Join(root, c.path), []byte(c.text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got := isVirtual(root); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -144,8 +145,13 @@ func startIn(t *testing.T, program, dir, text string) *process {
 // startFile starts a gateway with a configuration file. Its log and report are in a folder.
 func startFile(t *testing.T, program, dir, config string) *process {
 	t.Helper()
-	p := &process{t: t, dir: dir, ended: make(chan error, 1)}
-	p.log, p.report = filepath.Join(p.dir, "log"), filepath.Join(p.dir, "report.json")
+	return startReporting(t, program, dir, config, filepath.Join(dir, "report.json"))
+}
+
+// startReporting is startFile with a path of the report.
+func startReporting(t *testing.T, program, dir, config, report string) *process {
+	t.Helper()
+	p := &process{t: t, dir: dir, log: filepath.Join(dir, "log"), report: report, ended: make(chan error, 1)}
 	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)
@@ -172,6 +178,21 @@ func (p *process) says(text string, times int) {
 		}
 		if time.Now().After(deadline) {
 			p.t.Fatalf("the log has %q %d times, expected %d:\n%s", text, strings.Count(string(b), text), times, b)
+		}
+	}
+}
+
+// works waits until the log says that a service works again.
+func (p *process) works(service string) {
+	p.t.Helper()
+	line := regexp.MustCompile(`"service":"` + regexp.QuoteMeta(service) + `".*"message":"The service works again\."`)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(p.log)
+		if err == nil && line.Match(b) {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s doesn't work again:\n%s", service, b)
 		}
 	}
 }

@@ -7,4 +7,5 @@ import "time"
 const (
 	stopTime     = 10 * time.Second
 	everyVariant = true
+	takeovers    = 20
 )

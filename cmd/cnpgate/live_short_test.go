@@ -7,4 +7,5 @@ import "time"
 const (
 	stopTime     = 3 * time.Second
 	everyVariant = false
+	takeovers    = 4
 )

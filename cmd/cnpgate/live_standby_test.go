@@ -20,8 +20,16 @@ const takeoverTime = 30 * time.Second
 // standByFor starts a gateway that stands by, with the configuration file of another one, and waits until it does.
 func standByFor(t *testing.T, program string, of *process) *process {
 	t.Helper()
+	p := startStandby(t, program, of.dir)
+	p.says(`"message":"The gateway is standing by."`, 1)
+	return p
+}
+
+// startStandby starts a gateway with --standby, and the configuration file of a folder.
+func startStandby(t *testing.T, program, dir string) *process {
+	t.Helper()
 	own := t.TempDir()
-	p := &process{t: t, dir: of.dir, log: filepath.Join(own, "log"), report: filepath.Join(own, "report.json"), ended: make(chan error, 1)}
+	p := &process{t: t, dir: dir, log: filepath.Join(own, "log"), report: filepath.Join(own, "report.json"), ended: make(chan error, 1)}
 	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +41,6 @@ func standByFor(t *testing.T, program string, of *process) *process {
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-	p.says(`"message":"The gateway is standing by."`, 1)
 	return p
 }
 

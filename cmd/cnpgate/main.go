@@ -30,6 +30,7 @@ const (
 	cutShort     = 3   // a capture ends within a frame; what comes before it was printed
 	needsRestart = 3   // reload --dry-run: changes need a restart
 	notSafe      = 3   // drain: the gateway is not safe to stop yet
+	refused      = 78  // run: the configuration file has mistakes (EX_CONFIG of sysexits.h), so that another attempt is of no use
 	interrupted  = 130 // ended by SIGINT, as in shells; not an error
 )
 
@@ -58,7 +59,7 @@ that fill the queue most.`,
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
 	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
-		manualCommand(), schemaCommand(), showCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
+		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
 	explain(c)

@@ -283,6 +283,7 @@ var manualExamples = map[string][]string{
 	"cnpgate explain":            {"cnpgate explain 10.1.0.5 10.2.0.7", "cnpgate explain 10.1.0.5 10.2.0.7 --qp 118 -o json"},
 	"cnpgate init":               {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate init --fabric eth0 --wan eth1 --tap --rate 1Gbps"},
 	"cnpgate log-level":          {"cnpgate log-level", "cnpgate log-level debug"},
+	"cnpgate status":             {"cnpgate status", "cnpgate status --config /etc/cnpgate/cnpgate.yaml"},
 	"cnpgate mark":               {"cnpgate mark && sleep 60 && cnpgate show counters --since-mark"},
 	"cnpgate top":                {"cnpgate top --by sender", "cnpgate top --by queue -o json"},
 	"cnpgate show hints":         {"cnpgate show hints"},

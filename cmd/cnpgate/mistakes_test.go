@@ -18,7 +18,7 @@ func TestMistakes(t *testing.T) {
 		want string // the first part of what standard error has after "cnpgate: "
 	}{
 		// Commands.
-		{words("stauts"), `unknown command "stauts" for cnpgate; did you mean cnpgate show health?`},
+		{words("stauts"), `unknown command "stauts" for cnpgate; did you mean cnpgate status?`},
 		{words("chekc gw.yaml"), `unknown command "chekc" for cnpgate; did you mean cnpgate check?`},
 		{words("chekc --config gw.yaml"), `unknown command "chekc" for cnpgate; did you mean cnpgate check?`},
 		{words("loglevel debug"), `unknown command "loglevel" for cnpgate; did you mean cnpgate log-level?`},
@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 		{words("show port"), `unknown command "port" for cnpgate show; did you mean cnpgate show ports?`},
 		{words("show notification"), `unknown command "notification" for cnpgate show; did you mean cnpgate show notifications?`},
 		{words("show flow --socket x"), `unknown command "flow" for cnpgate show; did you mean cnpgate show flows?`},
-		{words("show status"), `unknown command "status" for cnpgate show; did you mean cnpgate show health?`},
+		{words("show status"), `unknown command "status" for cnpgate show; did you mean cnpgate status?`},
 		{words("show"), "\"show\" needs a command after it; expected one of:\n  bgp "},
 		{words("endpoint"), "\"endpoint\" needs a command after it; expected one of:\n  receive "},
 		{words("endpoint sned"), `unknown command "sned" for cnpgate endpoint; did you mean cnpgate endpoint send?`},

@@ -102,6 +102,9 @@ func (f *reloadFlags) say(to io.Writer, r *api.Reloaded) error {
 	for _, line := range r.NeedsRestart {
 		text += line + "\n"
 	}
+	for _, line := range servicesDown(r.Services) {
+		text += line + "\n"
+	}
 	if r.ConfirmBy != nil {
 		text += fmt.Sprintf("The gateway goes back to the former configuration at %s, unless: cnpgate reload --confirmed\n", r.ConfirmBy.Local().Format(time.TimeOnly))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -34,6 +35,9 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 		RunE: func(*cobra.Command, []string) error {
 			load := func() (*config.Config, error) { return config.Load(path) }
 			cfg, err := load()
+			if mistakes := (*config.Error)(nil); errors.As(err, &mistakes) {
+				err = &exitError{err, refused}
+			}
 			if err != nil {
 				return err
 			}
@@ -48,7 +52,9 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 
 // run forwards as cfg describes. A reload reads the configuration with load.
 func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, standby bool) error {
-	log := logger()
+	lines := newPatientLog(logOutput())
+	defer lines.flush()
+	log := loggerTo(lines)
 	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
@@ -56,7 +62,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	forwardHangups(hangups)
 	opening, alive := func() (*devices, error) { return open(cfg, log) }, func() {}
 	if standby {
-		s, err := standBy(ctx, cfg, load, log)
+		s, err := standBy(ctx, cfg, load, log, lines.flush)
 		if s == nil {
 			return err
 		}
@@ -64,19 +70,14 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 		defer alive()
 		cfg, opening = s.cfg, s.open
 	}
-	out := outputs{{flag: "--report", path: reportPath}}
-	if err := out.check(); err != nil {
-		return err
-	}
 	devices, err := opening()
 	if err != nil {
 		return err
 	}
-	if err := out.open(ctx); err != nil { // not before: while another gateway has the devices, the file may be its report
-		return errors.Join(err, devices.close())
-	}
+	joinOperators(log)
+	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups,
+		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
 			devices.limit(cfg, reportPath)
 			alive() // from now on the workers' steps count
@@ -97,11 +98,21 @@ func finish(result *report.Report, out outputs, closeDevices func() error) error
 	return errors.Join(err, closeDevices())
 }
 
+// reportTime is how long the end of a run waits for the reader of a report that is a named pipe.
+const reportTime = time.Second
+
 // save writes the report, if there is one and it is wanted.
 func save(result *report.Report, out outputs) error {
 	if result == nil || out[0].path == "" {
 		out.discard()
 		return nil
+	}
+	if out[0].file == nil { // it couldn't be opened so far
+		ctx, cancel := context.WithTimeout(context.Background(), reportTime)
+		defer cancel()
+		if err := out.open(ctx); err != nil {
+			return err
+		}
 	}
 	if err := result.Write(out[0].writer()); err != nil {
 		out.discard()
@@ -110,13 +121,19 @@ func save(result *report.Report, out outputs) error {
 	return errors.Join(out.finish(), out.rename())
 }
 
-func logger() zerolog.Logger {
-	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
-	log := zerolog.New(os.Stderr)
+func logger() zerolog.Logger { return loggerTo(logOutput()) }
+
+// logOutput is where the log goes: standard error, as text if that is a terminal.
+func logOutput() io.Writer {
 	if isTerminal(os.Stderr) {
-		log = log.Output(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"})
+		return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}
 	}
-	return log.With().Timestamp().Logger()
+	return os.Stderr
+}
+
+func loggerTo(w io.Writer) zerolog.Logger {
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
+	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // echo is the time after the first signal in which a second one counts as the same: some supervisors signal a process and its group.

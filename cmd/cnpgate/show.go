@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
 func showCommand() *cobra.Command {
@@ -30,7 +32,7 @@ func showCommand() *cobra.Command {
 		var f showFlags
 		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)
 		if l.name == "health" {
-			below.SuggestFor = []string{"status", "state"}
+			below.SuggestFor = []string{"state"}
 			addRDMA(&f, below)
 		}
 		c.AddCommand(below)
@@ -177,12 +179,49 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 	}
 }
 
+// withMode are the resources whose counts of notifications have those that ports in observe mode would have sent.
+var withMode = []string{api.CountersPath, api.FlowsPath, api.SendersPath, api.NotificationsPath, api.EpisodesPath}
+
+// printMode says above such a resource which ports only observe, if any.
+func printMode(ctx context.Context, client *api.Client, resource string, to io.Writer) error {
+	if path, _, _ := strings.Cut(resource, "?"); !slices.Contains(withMode, path) {
+		return nil
+	}
+	m, err := api.Get[api.Modes](ctx, client, api.ModePath)
+	if err != nil {
+		return err
+	}
+	if ports := observing(m); len(ports) > 0 {
+		_, err = fmt.Fprintf(to, "Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.\n", strings.Join(ports, ", "))
+	}
+	return err
+}
+
+// observing are the names of the ports that only observe.
+func observing(m *api.Modes) (ports []string) {
+	for _, p := range m.Ports {
+		if p.Mode == config.ModeObserve {
+			ports = append(ports, p.Port)
+		}
+	}
+	return ports
+}
+
 // leastWatch is the shortest interval of --watch.
 const leastWatch = 100 * time.Millisecond
 
 func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, to io.Writer) error {
 	if f.output == "text" {
-		return s.print(ctx, client, to)
+		var text bytes.Buffer
+		failed := s.print(ctx, client, &text)
+		if text.Len() == 0 {
+			return failed
+		}
+		if err := printMode(ctx, client, s.resource, to); err != nil {
+			return err
+		}
+		_, err := to.Write(text.Bytes())
+		return errors.Join(failed, err)
 	}
 	body, err := client.JSON(ctx, s.resource)
 	if err != nil {
@@ -211,6 +250,10 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 		cfg, err := load(c, f.config)
 		if err != nil {
 			return "", err
+		}
+		link := api.LinkOf(f.config)
+		if _, err := os.Stat(link); err == nil { // of the running gateway, which may not have read the file again
+			return link, nil
 		}
 		if cfg.Management.Socket == "" {
 			return "", fmt.Errorf("%s has no management.listen, so its gateway has no API; expected such as unix:%s", f.config, api.DefaultSocket)

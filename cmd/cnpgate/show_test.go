@@ -94,6 +94,8 @@ PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED  
 2001:db8::10  65001  active (restarting)  -       0          0         0        -                           the session has ended
 `
 
+const observedOnly = "Observe mode of port wan: nobody is notified; notifications and marks are those that would have been.\n"
+
 const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
 `
 
@@ -215,6 +217,10 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			text = explained
 		case resource == "explain":
 			text = unexplained
+		case resource == "mode" && text != answered && whole:
+			text = `{"ports":[{"port":"wan","mode":"observe","configured":"send"},{"port":"dc","mode":"send","configured":"send"}]}`
+		case resource == "mode":
+			text = `{"ports":[{"port":"wan","mode":"send","configured":"send"}]}`
 		case resource == "config" && whole:
 			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n"}`
 		}
@@ -267,7 +273,7 @@ func TestShow(t *testing.T) {
 		{"show flows --socket gw.sock --interval 0", 0, shown, ""},
 		{"show flows --socket gw.sock --interval 1ms", 1, "", "--interval is 1ms, expected 10ms to 5s, or 0 for no rates"},
 		{"show flows -c api.yaml --output json", 0, answered, ""},
-		{"show flows --socket idle.sock", 0, "no such flow\n", ""},
+		{"show flows --socket idle.sock", 0, observedOnly + "no such flow\n", ""},
 		{"show flows --socket cut.sock", 1, "", "the answer of the gateway at cut.sock: unexpected EOF; try again"},
 		{"show flows --socket cut.sock -o json", 1, answered[:len(answered)/2], "the answer is incomplete"},
 		{"show flows --socket broken.sock", 1, "", "the answer of the gateway at broken.sock: json: "},
@@ -319,7 +325,7 @@ func TestShow(t *testing.T) {
 		{"log-level debug info --socket gw.sock", 1, "", "2 levels are given; expected one at most"},
 		{"log-level --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show episodes --socket gw.sock", 0, shownEpisodes, ""},
-		{"show episodes --socket idle.sock", 0, "no congestion since the gateway started\n", ""},
+		{"show episodes --socket idle.sock", 0, observedOnly + "no congestion since the gateway started\n", ""},
 		{"show episodes --socket gw.sock -o json", 0, congested, ""},
 		{"show health --socket none.sock --watch 1s", 1, "", "no socket at none.sock"},
 		{"show flows --socket gw.sock --watch 1ms", 1, "", "--watch is 1ms, expected at least 100ms"},

@@ -43,7 +43,7 @@ func showFlowsCommand() *cobra.Command {
   PACKETS, BYTES         since the flow began
   QUEUED                 bytes of the flow in a queue now, as far as its worker tracks them
   MARKED                 packets that the gateway marked CE
-  NOTIFICATIONS          sent about the flow, by kind
+  NOTIFICATIONS          sent about the flow, by kind; of a port in observe mode those that would have been
   REACTS                 "no" of a sender that doesn't react to notifications
   QP_STATE               of the source QP: unknown, candidate or confirmed
   ENDED                  why the flow has ended: its connection was released (dreq), or its QP was reused (reuse)

@@ -41,7 +41,15 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 			return f.follow(c, values)
 		}
 		values.Set("limit", strconv.FormatUint(uint64(limit), 10))
-		return f.show(c, printed(api.Path(api.NotificationsPath, values), printNotifications))
+		s := printed(api.Path(api.NotificationsPath, values), printNotifications)
+		latest := s.print
+		s.print = func(ctx context.Context, client *api.Client, to io.Writer) error {
+			if err := printMostNotified(ctx, client, to); err != nil {
+				return err
+			}
+			return latest(ctx, client, to)
+		}
+		return f.show(c, s)
 	}
 	filter.add(c)
 	c.Flags().Uint16VarP(&limit, "limit", "n", 20, "print at most this many, the latest ones")
@@ -49,6 +57,27 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 	c.MarkFlagsMutuallyExclusive("follow", "watch")
 	c.MarkFlagsMutuallyExclusive("follow", "limit")
 	return c
+}
+
+// mostNotified is how many senders the list of notifications begins with.
+const mostNotified = 5
+
+// printMostNotified prints how often the senders that are notified most were, of the flows that are known.
+func printMostNotified(ctx context.Context, client *api.Client, to io.Writer) error {
+	m, err := api.Get[api.Modes](ctx, client, api.ModePath)
+	if err != nil {
+		return err
+	}
+	verb := "was"
+	if len(observing(m)) > 0 {
+		verb = "would be"
+	}
+	all, err := api.Get[api.SendersBody](ctx, client, fmt.Sprintf("%s?sort=notifications&limit=%d", api.SendersPath, mostNotified))
+	for i := 0; err == nil && i < len(all.Senders) && all.Senders[i].Notifications > 0; i++ {
+		s := &all.Senders[i]
+		_, err = fmt.Fprintf(to, "%v %s notified %d times about %d flows.\n", s.SourceIP, verb, s.Notifications, s.Flows)
+	}
+	return err
 }
 
 // notificationColumns are the columns, as wide as they usually are.

@@ -82,7 +82,7 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 		rx, tx := rates.of(i)
 		w.row(p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
 			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
-			p.Counters.Sum(telemetry.ECNMarkedPackets), p.Counters.Sum(telemetry.NotificationsSent), cmp.Or(health.Problems[p.Name], "-"))
+			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), cmp.Or(health.Problems[p.Name], "-"))
 	}
 	return w.Flush()
 }
@@ -109,8 +109,17 @@ func printHealth(to io.Writer, h *api.Health) error {
 	if h.Healthy {
 		lines = append(lines, "healthy")
 	}
+	lines = append(lines, servicesDown(h.Services)...)
 	_, err := fmt.Fprintln(to, strings.Join(append(lines, h.Notices...), "\n"))
 	return err
+}
+
+// servicesDown has a line for each service that doesn't work.
+func servicesDown(services map[string]string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(services)) {
+		lines = append(lines, name+" doesn't work, and is tried again: "+services[name])
+	}
+	return lines
 }
 
 func isHealthy(h *api.Health) error {

@@ -26,8 +26,8 @@ var errOtherDevices = errors.New("the configuration file has changed")
 
 // standBy waits until no gateway uses the devices of a configuration; nil if the context ended first. The configuration file may change meanwhile: if other
 // devices are to be prepared, the program begins again in the same process, as an EAL can start only once.
-func standBy(ctx context.Context, c *config.Config, load func() (*config.Config, error), log zerolog.Logger) (*standby, error) {
-	s := &standby{followed: followed{cfg: c, load: load, log: log, at: time.Now()}, next: dpdk.NewStandby(withLog(deviceConfig(c), log)), alive: func() {}}
+func standBy(ctx context.Context, c *config.Config, load func() (*config.Config, error), log zerolog.Logger, flush func()) (*standby, error) {
+	s := &standby{flush: flush, followed: followed{cfg: c, load: load, log: log, at: time.Now()}, next: dpdk.NewStandby(withLog(deviceConfig(c), log)), alive: func() {}}
 	defer func() { s.alive() }()
 	err := s.next.Await(ctx, s.waiting)
 	if err == nil && s.waited {
@@ -54,6 +54,7 @@ func standBy(ctx context.Context, c *config.Config, load func() (*config.Config,
 type standby struct {
 	followed
 	next   *dpdk.Standby
+	flush  func() // writes the lines of the log that wait
 	waited bool
 	last   string    // reason
 	alive  func()    // ends keepAlive
@@ -103,6 +104,7 @@ func (s *standby) again() error {
 	if err := s.next.Close(); err != nil {
 		return err
 	}
+	s.flush()
 	return &os.PathError{Op: "exec", Path: "/proc/self/exe", Err: unix.Exec("/proc/self/exe", os.Args, os.Environ())}
 }
 

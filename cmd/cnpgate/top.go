@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -133,6 +134,11 @@ func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r 
 		return nil, err
 	}
 	r.episodes, r.problems = episodes.Episodes, h.Problems
+	m, err := api.Get[api.Modes](ctx, client, api.ModePath)
+	if err != nil {
+		return nil, err
+	}
+	r.observing = observing(m)
 	r.rdma, err = api.Get[health.Report](ctx, client, api.RDMAPath+"?bad=true")
 	return r, err
 }
@@ -229,7 +235,11 @@ func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error 
 	if v.Top != "" {
 		suppressed += " (" + v.Top + ")"
 	}
-	fmt.Fprintf(to, "%s  %s  notified %d/s  suppressed %s%s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), v.Notified, suppressed, v.RDMA.text())
+	notified := "notified"
+	if len(v.Observing) > 0 {
+		notified = "observe mode (" + strings.Join(v.Observing, ", ") + "): would notify"
+	}
+	fmt.Fprintf(to, "%s  %s  %s %d/s  suppressed %s%s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), notified, v.Notified, suppressed, v.RDMA.text())
 	header, rows := v.rows(kind, narrow)
 	if kind != "port" {
 		h, r := v.rows("port", narrow)

@@ -147,3 +147,16 @@ func TestTopInPipe(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestTopInObserveMode: the header says that nobody is notified.
+func TestTopInObserveMode(t *testing.T) {
+	before, now := readings(t)
+	now.observing = []string{"wan"}
+	var text strings.Builder
+	if err := compare(before, now).print(&text, "port", 10, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "gw  00:01:42  observe mode (wan): would notify 2/s  suppressed"; !strings.HasPrefix(text.String(), want) {
+		t.Errorf("%s; want %s", text.String(), want)
+	}
+}

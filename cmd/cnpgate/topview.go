@@ -22,12 +22,15 @@ type reading struct {
 	episodes []report.Episode
 	problems map[string]string
 	rdma     *health.Report
+
+	observing []string // ports
 }
 
 // topView is what top shows: two readings compared.
 type topView struct {
 	Time       time.Time   `json:"time"`
 	Gateway    string      `json:"gateway"`
+	Observing  []string    `json:"observing,omitempty"` // ports that notify nobody; what they would do is counted
 	Notified   uint64      `json:"notifications_per_second"`
 	Suppressed uint64      `json:"suppressed_per_second"`
 	Top        string      `json:"top_suppression,omitempty"`
@@ -129,7 +132,7 @@ func nameOf(f *api.Flow) flowName {
 // compare makes a view of two readings.
 func compare(before, now *reading) *topView {
 	r := ratesBetween(before.counters, now.counters, now.at.Sub(before.at))
-	v := &topView{Time: now.at, Gateway: now.counters.Gateway, RDMA: makeTopRDMA(now.rdma)}
+	v := &topView{Time: now.at, Gateway: now.counters.Gateway, Observing: now.observing, RDMA: makeTopRDMA(now.rdma)}
 	suppressed := telemetry.Reading{By: map[string]uint64{}}
 	for i := range now.counters.Ports {
 		p := &now.counters.Ports[i]
@@ -137,7 +140,7 @@ func compare(before, now *reading) *topView {
 		port := topPort{
 			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Queued: p.DepthBytes, Problem: now.problems[p.Name],
 			Notified: r.perSecond(i, telemetry.NotificationsSent) + r.perSecond(i, telemetry.NotificationsObserved),
-			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
+			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets) + r.perSecond(i, telemetry.ECNObservedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
 		}
 		v.Ports = append(v.Ports, port)
 		v.Notified += port.Notified

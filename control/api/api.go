@@ -50,6 +50,8 @@ type Server struct {
 type Gateway interface {
 	// Problems are the ports that don't forward, by name, and why.
 	Problems() map[string]string
+	// Services are those that don't work, by configuration key, and why.
+	Services() map[string]string
 	Counters() *report.Counters
 	// Episodes are the congestion episodes of the queues, the oldest first.
 	Episodes() []report.Episode

@@ -24,6 +24,8 @@ type Health struct {
 	Healthy bool `json:"healthy"`
 	// Problems are the ports that don't forward, by name, with what happened to each.
 	Problems map[string]string `json:"problems"`
+	// Services are those that don't work, by configuration key, and why. Forwarding depends on none, so they don't change Healthy.
+	Services map[string]string `json:"services,omitempty" doc:"Services that don't work, by configuration key, and why. They are tried again; forwarding depends on none."`
 	Notices  []string          `json:"notices,omitempty" doc:"What is in force besides the configuration file, such as another mode."`
 }
 
@@ -59,6 +61,8 @@ type Reloaded struct {
 	// NeedsRestart is of a dry run.
 	NeedsRestart []string   `json:"needs_restart,omitempty" doc:"Changes that need a restart, each with file, line and column."`
 	ConfirmBy    *time.Time `json:"confirm_by,omitempty" doc:"When the gateway goes back to the former configuration, unless this one is confirmed."`
+	// Services are of a reload that was done.
+	Services map[string]string `json:"services,omitempty" doc:"Services that don't work now, by configuration key, and why. They are tried again."`
 }
 
 // Reloads is the answer to GET /v1/reloads.
@@ -142,7 +146,7 @@ type mark struct {
 }
 
 func (s *state) health(*request) (any, error) {
-	h := Health{Problems: s.gateway.Problems(), Notices: s.gateway.Notices()}
+	h := Health{Problems: s.gateway.Problems(), Services: s.gateway.Services(), Notices: s.gateway.Notices()}
 	if h.Healthy = len(h.Problems) == 0; !h.Healthy {
 		return reply{http.StatusServiceUnavailable, h}, nil
 	}

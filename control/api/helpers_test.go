@@ -110,6 +110,7 @@ type fakes struct {
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }
+func (f *fakes) Services() map[string]string { return nil }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
 func (f *fakes) Fleet() Fleet                { return f.fleet }

@@ -156,7 +156,7 @@ type Sender struct {
 	Bytes         uint64     `json:"bytes" doc:"Bytes of its flows' frames, without FCS."`
 	QueuedBytes   uint64     `json:"queued_bytes" doc:"Bytes of its flows that wait in a queue, as far as the workers track them."`
 	ECNMarked     uint64     `json:"ecn_marked"`
-	Notifications uint64     `json:"notifications" doc:"Notifications that were sent about its flows."`
+	Notifications uint64     `json:"notifications" doc:"Notifications about its flows, sent or, in observe mode, only counted."`
 	Unresponsive  bool       `json:"unresponsive,omitempty"`
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -87,6 +88,28 @@ type Socket struct {
 	listener *net.UnixListener
 	path     string
 	file     fs.FileInfo
+}
+
+// LinkOf is the path of a link to the socket of the gateway that runs a configuration file. The file may meanwhile want another socket than the gateway has.
+func LinkOf(config string) string {
+	if absolute, err := filepath.Abs(config); err == nil {
+		config = absolute
+	}
+	return filepath.Join(filepath.Dir(DefaultSocket), fmt.Sprintf("of-%x", sha256.Sum256([]byte(config)))[:len("of-")+16])
+}
+
+// Link makes the link to the gateway's socket, where there is a directory for it that the gateway may write to.
+func (s *Server) Link(config string) {
+	s.sockets.Lock()
+	defer s.sockets.Unlock()
+	link := LinkOf(config)
+	_ = os.Remove(link)
+	if s.sockets.at == nil {
+		return
+	}
+	if path, err := filepath.Abs(s.sockets.at.path); err == nil {
+		_ = os.Symlink(path, link)
+	}
 }
 
 // Listen makes a socket, at which clients wait until a server moves to it. It removes the socket of an earlier gateway, but not a socket at which a

@@ -120,7 +120,11 @@ func (r *fleetResolver) checkConnections(s *fleetSection) {
 	}
 	for _, list := range [...]*[]text{&s.Peers.Items, &s.Servers.Items} {
 		for i := range *list {
-			if u := &(*list)[i]; u.valid && !strings.HasPrefix(u.V, "nats://") && !strings.HasPrefix(u.V, "tls://") {
+			u := &(*list)[i]
+			if s.Embedded.V && !s.TLS.given && u.valid && strings.HasPrefix(u.V, "tls://") {
+				r.problem(u.place, "%s has TLS, and fleet.tls is not given, without which the gateways' own servers have none; expected fleet.tls, or nats://ADDRESS:PORT", quote(u.V))
+			}
+			if u.valid && !strings.HasPrefix(u.V, "nats://") && !strings.HasPrefix(u.V, "tls://") {
 				r.problem(u.place, "%s has no scheme; expected nats://ADDRESS:PORT or tls://ADDRESS:PORT", quote(u.V))
 			}
 		}

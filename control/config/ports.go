@@ -32,6 +32,12 @@ func (r *resolver) resolvePorts(ports []Port) {
 		ports[i].Peer = r.resolvePeer(sections, i)
 	}
 	for i := range sections {
+		if a, b := &sections[i], &sections[ports[i].Peer]; i < ports[i].Peer && a.MTU.valid && b.MTU.valid && a.MTU.V != b.MTU.V {
+			r.warn(a.MTU.place, "%d differs from %d of its peer %s (%s): longer packets from one port are dropped at the other; expected the same", a.MTU.V, b.MTU.V, b.Name.V,
+				r.position(b.MTU.place))
+		}
+	}
+	for i := range sections {
 		(&portResolver{resolver: r, s: &sections[i], p: &ports[i]}).resolveLossless(ports)
 	}
 }

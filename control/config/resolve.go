@@ -161,7 +161,17 @@ func (r *resolver) checkWeb() {
 			s.Listen.V, strings.Join(missing, " and "))
 	case s.Certificate.given != s.Key.given:
 		r.problem(s.place, "only one of certificate and key is given; expected both, or neither for a page without TLS on this machine")
+	case overlap(s.Listen.V, r.doc.Management.Metrics.V):
+		r.problem(s.Listen.place, "%s is also the address of management.metrics (%s); expected another port, as only one of them can have it", s.Listen.V, r.position(r.doc.Management.Metrics.place))
 	}
+}
+
+// overlap reports whether only one server can listen at two addresses.
+func overlap(a, b string) bool {
+	x, errX := netip.ParseAddrPort(a)
+	y, errY := netip.ParseAddrPort(b)
+	return errX == nil && errY == nil && x.Port() == y.Port() && x.Port() != 0 && x.Addr().Is4() == y.Addr().Is4() &&
+		(x.Addr() == y.Addr() || x.Addr().IsUnspecified() || y.Addr().IsUnspecified())
 }
 
 // checkBypass checks where the heartbeat goes.

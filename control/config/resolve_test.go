@@ -175,3 +175,30 @@ ports:
 		}
 	}
 }
+
+// TestWarnsOfMTUs: the ports of a pair have the same MTU.
+func TestWarnsOfMTUs(t *testing.T) {
+	text := strings.Replace(head, "wan0, device: d1,", "wan0, device: d1, mtu: 1500,", 1)
+	cfg, err := Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cfg.Warnings) != 1 || !strings.Contains(cfg.Warnings[0].String(), "ports[0].mtu: 9000 differs from 1500 of its peer wan0 (f:4:") {
+		t.Errorf("%v", cfg.Warnings)
+	}
+}
+
+// TestOverlap: addresses at which only one server can listen.
+func TestOverlap(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"127.0.0.1:9464", "127.0.0.1:9464", true}, {"127.0.0.1:9464", "127.0.0.1:9465", false}, {"127.0.0.1:9464", "127.0.0.2:9464", false},
+		{"0.0.0.0:9464", "127.0.0.1:9464", true}, {"[::1]:9464", "[::]:9464", true}, {"[::]:9464", "127.0.0.1:9464", false}, {"127.0.0.1:0", "127.0.0.1:0", false}, {"", "127.0.0.1:1", false},
+	} {
+		if overlap(c.a, c.b) != c.want || overlap(c.b, c.a) != c.want {
+			t.Errorf("%s, %s: not %t", c.a, c.b, c.want)
+		}
+	}
+}

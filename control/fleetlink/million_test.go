@@ -44,7 +44,7 @@ func TestMillionJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Open(Options{Config: all.configs[1], Pairing: empty, Peers: peers})
+	two, err := Open(Options{Config: all.configs[1], Pairing: empty, Peers: peers, Note: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

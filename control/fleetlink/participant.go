@@ -3,8 +3,10 @@
 package fleetlink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,7 +20,10 @@ import (
 	"github.com/cnpgate/cnpgate/fleet/wire"
 )
 
-const tickEvery = 5 * time.Millisecond
+const (
+	tickEvery = 5 * time.Millisecond
+	lookEvery = time.Second // at the connections
+)
 
 // Participant is a gateway's part in the fleet. Any goroutine may call its methods.
 type Participant struct {
@@ -83,13 +88,16 @@ func (p *Participant) answer(request []byte) []byte {
 func (p *Participant) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	others.Go(func() { p.publish(ctx) })
-	tick := time.NewTicker(tickEvery)
+	tick, look := time.NewTicker(tickEvery), time.NewTicker(lookEvery)
 	defer tick.Stop()
+	defer look.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 			p.member.Tick(p.now())
+		case <-look.C:
+			p.Note(p.down())
 		case <-p.in.ready:
 			p.receive()
 		case f := <-p.do:
@@ -100,6 +108,22 @@ func (p *Participant) Run(ctx context.Context) {
 }
 
 func (p *Participant) now() int64 { return int64(time.Since(p.begin)) + 1 }
+
+// down is an error that says which connections are not up; nil if all are.
+func (p *Participant) down() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.conns) == 0 {
+		return fmt.Errorf("the gateway can't take part in its fleet: %s", p.errs[""])
+	}
+	var errs []error
+	for i, c := range p.conns {
+		if c.Status() != nats.CONNECTED {
+			errs = append(errs, fmt.Errorf("there is no connection to %s: %s", p.urls[i], cmp.Or(p.errs[p.urls[i]], "no answer yet")))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // receive takes some messages, so that ticks aren't late.
 func (p *Participant) receive() {
@@ -163,7 +187,6 @@ func (p *Participant) connect() bool {
 	}
 	if err != nil {
 		p.note("", err)
-		p.Log.Error().Err(err).Msg("The gateway can't take part in its fleet. Forwarding continues, and another attempt follows.")
 		return false
 	}
 	options := []nats.Option{
@@ -192,8 +215,7 @@ func (p *Participant) connect() bool {
 			}
 		}
 		if err := p.dial(url, own); err != nil {
-			p.note(url, err)
-			p.Log.Error().Err(err).Str("url", url).Msg("The gateway can't connect to a server of its fleet.")
+			p.note("", fmt.Errorf("%s: %w", url, err))
 			p.close()
 			return false
 		}
@@ -207,6 +229,7 @@ func (p *Participant) connect() bool {
 // dial connects to a server, and subscribes to what concerns this gateway. nats.go connects again, with jitter, whenever the connection ends.
 func (p *Participant) dial(url string, options []nats.Option) error {
 	options = append(options,
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { p.note(url, err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { p.note(url, err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.note(url, err) }))
 	c, err := nats.Connect(url, options...)

@@ -94,7 +94,7 @@ func newTeam(t testing.TB, n int, servers ...string) *team {
 // run runs a gateway's participant until the test ends, or stop is called.
 func (a *team) run(t testing.TB, i int) (p *Participant, stop func()) {
 	t.Helper()
-	p, err := Open(Options{Config: a.configs[i], Version: "v1", Log: zerolog.Nop(), Answer: func(path string) []byte { return []byte(fmt.Sprintf(`{"of":%d,"path":%q}`, i, path)) }})
+	p, err := Open(Options{Config: a.configs[i], Version: "v1", Log: zerolog.Nop(), Note: func(error) {}, Answer: func(path string) []byte { return []byte(fmt.Sprintf(`{"of":%d,"path":%q}`, i, path)) }})
 	if err != nil {
 		t.Fatal(err)
 	}

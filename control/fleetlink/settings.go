@@ -30,6 +30,8 @@ type Options struct {
 	Answer func(path string) []byte
 	// Hints takes hints of a host.
 	Hints func(host string, m *fleet.HintMessage) error
+	// Note gets nil when all connections are up, and else an error that says which are not.
+	Note func(error)
 }
 
 // FleetStatus is the state of the fleet, as the API shows it.

@@ -132,13 +132,8 @@ func (p *Proposal) sayChoices(say printer) {
 
 // warnOf warns of what keeps a gateway from forwarding well by an interface.
 func (p *Proposal) warnOf(say printer, f *netif.Facts) {
-	if f.Master != "" && !p.Tap {
-		say("warning: %s belongs to %s, which forwards too: `ip link set %s nomaster` before `cnpgate run`", f.Name, f.Master, f.Name)
-	}
-	for _, a := range f.Addresses {
-		if !a.Addr().IsLinkLocalUnicast() {
-			say("warning: %s has the address %v: this host answers for it, too; `ip addr flush dev %s` removes it", f.Name, a, f.Name)
-		}
+	for _, text := range f.Concerns(p.Tap) {
+		say("warning: %s", text)
 	}
 	if longest := int(max(p.fabric.longest, p.wan.longest)); longest > f.MTU {
 		say("warning: RoCEv2 packets have up to %d bytes, but %s has MTU %d: `ip link set %s mtu %d`", longest, f.Name, f.MTU, f.Name, longest)

@@ -25,7 +25,7 @@ type Flow struct {
 	Arrivals     atomic.Uint64 // a congestion.Arrivals; other workers read it
 	Generation   atomic.Uint32
 	Share                                         // of the class that Class returns
-	Notified     [packet.SentNotifications]uint32 // notifications sent, by kind
+	Notified     [packet.SentNotifications]uint32 // notifications sent or observed, by kind
 	Paced        uint16                           // place of the flow in a pacer, 0 for none
 	// The place of the sender in senders, 0 for none, above placeBits the class of share, and then spreadBit: an account is a cache line.
 	watchAndClass uint16

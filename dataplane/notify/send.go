@@ -132,6 +132,7 @@ func (n *Notifier) emit(m *Note, a *account.Flow) counters.Suppression {
 	if m.Cause != 0 {
 		c.Counters.Add(int(m.In), m.triggered, 1)
 	}
+	a.Notified[m.Format]++
 	m.Observed = m.observes || c.Policy.ObserveKind[m.Format]
 	if m.Observed {
 		c.Counters.Add(int(m.In), counters.ObservedFirst+counters.Counter(m.Format), 1)
@@ -140,7 +141,6 @@ func (n *Notifier) emit(m *Note, a *account.Flow) counters.Suppression {
 	}
 	n.recordSent(m, a, out[:size], counters.Emitted)
 	c.Push(m.Queue, size, flowtable.Index(m.Format))
-	a.Notified[m.Format]++
 	return counters.Allowed
 }
 

@@ -363,8 +363,12 @@ func (r *Runner) Err() error {
 			return err
 		}
 	}
-	return fmt.Errorf("all %d QPs failed: %v acknowledged nothing in %d timeouts, or refused a request; check that the receiver runs "+
-		"with the same QPs and starting PSN, and that the sender has its MAC address", len(r.qps), r.c.Peer, r.host.Counters().TimedOut)
+	slowest := r.reportQP(0).RateBps
+	for i := range r.qps {
+		slowest = min(slowest, r.reportQP(i).RateBps)
+	}
+	return fmt.Errorf("all %d QPs failed: %v acknowledged nothing in %d timeouts, or refused a request, while notifications allowed them %.3g Mbit/s and more; check that the receiver runs "+
+		"with the same QPs and starting PSN, and that the sender has its MAC address", len(r.qps), r.c.Peer, r.host.Counters().TimedOut, slowest/1e6)
 }
 
 // Close returns all buffers. Step must not be called afterwards.

@@ -95,6 +95,16 @@ func parseDevice(s string) (device, error) {
 	return d, nil
 }
 
+// Interface is the kernel's interface that a device of a configuration uses; "" if it uses none.
+func Interface(device string) string {
+	for _, kv := range strings.Split(device, ",")[1:] {
+		if name, isInterface := strings.CutPrefix(kv, "iface="); isInterface {
+			return name
+		}
+	}
+	return ""
+}
+
 // ignored are the arguments of DPDK's own driver for af_packet: they size rings that the gateway's sockets don't have.
 var ignored = []string{"blocksz", "framesz", "framecnt", "qpairs", "qdisc_bypass", "fanout_mode"}
 

@@ -47,9 +47,10 @@ type Requester struct {
 	current  int                // index in messages of the message that nxt lies in
 	reads    int                // READs and atomics in messages whose request was sent
 
-	progressAt int64 // when una last moved, or a packet was sent while none was in flight, ns
-	tries      int   // time-outs since then
-	heldUntil  int64 // an RNR NAK forbids sending before this time, ns
+	asked      uint64 // one past the last packet sent since the last time-out that wants an acknowledgement or a response
+	progressAt int64  // when una last moved, or a packet was sent while none was in flight or none had asked, ns
+	tries      int    // time-outs since then
+	heldUntil  int64  // an RNR NAK forbids sending before this time, ns
 
 	again, againEnd uint64 // SelectiveRepeat: the range to retransmit, from una on
 	burst           uint64 // length of that range last time
@@ -142,7 +143,18 @@ func (r *Requester) Send(now int64, limit uint64) Packet {
 	} else if !r.c.NoAckIfFull && r.nxt-r.una >= limit {
 		p.AckReq = true
 	}
+	if p.AckReq || m.Op.answered() {
+		r.asks(now, r.nxt)
+	}
 	return p
+}
+
+// asks notes that the packet before a sequence number wants an acknowledgement or a response.
+func (r *Requester) asks(now int64, until uint64) {
+	if r.asked <= r.una {
+		r.progressAt = now
+	}
+	r.asked = max(r.asked, until)
 }
 
 // repeat returns the next packet that SelectiveRepeat retransmits.
@@ -154,6 +166,7 @@ func (r *Requester) repeat(now int64) Packet {
 	p := r.packet(r.messages.At(i), r.again)
 	p.AckReq = true
 	r.again++
+	r.asks(now, r.again)
 	r.backAt = now
 	r.n.Retransmitted++
 	return p
@@ -310,12 +323,15 @@ func (r *Requester) repeatMore() {
 // sendAgain restarts at the oldest packet that isn't acknowledged.
 func (r *Requester) sendAgain() { r.nxt, r.current, r.reads, r.againEnd = r.una, 0, 0, 0 }
 
-// Expire goes back if nothing was acknowledged for Config.Timeout. Even with SelectiveRepeat, it retransmits everything, as nothing shows
+// Expire goes back if nothing was acknowledged for Config.Timeout. While a slow sender has not sent the packet that asks for an acknowledgement, none can come. Even with SelectiveRepeat, it retransmits everything, as nothing shows
 // how much was lost. It returns when to call it next; 0 if nothing waits for an acknowledgement. failed is true after too many time-outs:
 // call Fail.
 func (r *Requester) Expire(now int64) (next int64, failed bool) {
 	if r.una == r.high {
 		return 0, false
+	}
+	if r.asked <= r.una && r.nxt < r.end && !r.c.NoAckIfFull { // with NoAckIfFull a full window ends the sending, too
+		return now + r.c.Timeout, false
 	}
 	if now-r.progressAt >= r.c.Timeout {
 		r.n.TimedOut++
@@ -326,6 +342,7 @@ func (r *Requester) Expire(now int64) (next int64, failed bool) {
 		r.progressAt, r.timed = now, 0
 		r.n.WentBack++
 		r.sendAgain()
+		r.asked = 0
 	}
 	return r.progressAt + r.c.Timeout, false
 }

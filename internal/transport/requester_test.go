@@ -168,7 +168,7 @@ func TestAckReq(t *testing.T) {
 }
 
 // TestTimesOut: a time-out begins with the first packet in flight, with progress, and where an RNR NAK allows to send again; not with what is
-// sent again.
+// sent again because of a NAK, but with what asks for an acknowledgement after a time-out.
 func TestTimesOut(t *testing.T) {
 	const timeout = 100_000
 	for _, c := range []struct {
@@ -192,7 +192,14 @@ func TestTimesOut(t *testing.T) {
 			if next, failed := r.Expire(c.want); next != c.want+timeout || failed || n.TimedOut != 1 || r.Idle() {
 				t.Fatalf("at %d: next %d, failed %v, timed out %d", c.want, next, failed, n.TimedOut)
 			}
-			if _, failed := r.Expire(c.want + timeout); !failed {
+			if _, failed := r.Expire(c.want + timeout); failed || n.TimedOut != 1 {
+				t.Errorf("failed %v, timed out %d before it has sent again what asks for an acknowledgement", failed, n.TimedOut)
+			}
+			sendAll(r, c.want+timeout, 8)
+			if _, failed := r.Expire(c.want + 2*timeout - 1); failed {
+				t.Error("it fails too early")
+			}
+			if _, failed := r.Expire(c.want + 2*timeout); !failed {
 				t.Error("survives more than Retries")
 			}
 		})

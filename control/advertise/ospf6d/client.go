@@ -35,10 +35,11 @@ type Client struct {
 	// Learned gets all senders that are known, in the order of their prefixes, whenever they have changed: from one goroutine, the caller of Run.
 	Learned func([]proxy.Sender) error
 	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Note    func(error)             // gets nil when ospf6d answers, and the reason when it doesn't
 	Log     zerolog.Logger
 
 	last    []proxy.Sender // what Learned got last
-	failing string         // the error that the log has, so that it doesn't repeat it
+	ignored string         // the error that the log has, so that it doesn't repeat it
 }
 
 // Run asks until the context ends; then Learned gets no senders. While ospf6d doesn't answer, Learned gets none either: whether their proxies still
@@ -52,7 +53,8 @@ func (c *Client) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.report(err, ignored)
+		c.Note(err)
+		c.report(ignored)
 		c.learned(found)
 		select {
 		case <-ctx.Done():
@@ -75,24 +77,16 @@ func (c *Client) ask(ctx context.Context) (all []proxy.Sender, ignored, err erro
 	return senders(dumped, tree, advertise.Best{Own: c.Own, Accepts: c.Accepts})
 }
 
-// report logs errors that are other than before.
-func (c *Client) report(err, ignored error) {
-	message := "OSPFv3 learns no proxies."
-	if err == nil {
-		err, message = ignored, "OSPFv3 ignores an LSA that may announce proxies."
-	}
+// report logs why an LSA is ignored, if that is another reason than before.
+func (c *Client) report(ignored error) {
 	text := ""
-	if err != nil {
-		text = err.Error()
+	if ignored != nil {
+		text = ignored.Error()
 	}
-	if text == c.failing {
-		return
+	if text != c.ignored && text != "" {
+		c.Log.Warn().Err(ignored).Str("ospf6d", c.Socket).Msg("OSPFv3 ignores an LSA that may announce proxies.")
 	}
-	if c.failing = text; text == "" {
-		c.Log.Info().Str("ospf6d", c.Socket).Msg("OSPFv3 learns proxies again.")
-		return
-	}
-	c.Log.Warn().Str("error", text).Str("ospf6d", c.Socket).Msg(message)
+	c.ignored = text
 }
 
 // learned passes on senders if they aren't those that were passed on last.

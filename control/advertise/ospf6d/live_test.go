@@ -101,6 +101,7 @@ func TestLiveOSPFv3(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := ospf6d.Client{Socket: filepath.Join(a.Directory, "ospf6d.vty"), Interval: 100 * time.Millisecond, Log: zerolog.New(os.Stderr),
 		Accepts: func(netip.Prefix) bool { return true }}
+	c.Note = func(error) {}
 	c.Learned = func(senders []proxy.Sender) error {
 		learned <- text(senders)
 		return nil

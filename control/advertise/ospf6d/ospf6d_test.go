@@ -135,7 +135,7 @@ const ok = "\x00\x00\x00\x00"
 func TestLearn(t *testing.T) {
 	d := newDaemon(t)
 	learned, said := make(chan string, 100), make(chan string, 1000)
-	c := ospf6d.Client{Socket: d.path, Interval: time.Millisecond, Own: netip.MustParseAddr("2001:db8::99"), Log: zerolog.New(writer(said)),
+	c := ospf6d.Client{Socket: d.path, Interval: time.Millisecond, Own: netip.MustParseAddr("2001:db8::99"), Log: zerolog.New(writer(said)), Note: writer(said).note,
 		Accepts: func(p netip.Prefix) bool { return netip.MustParsePrefix("2001:db8::/32").Overlaps(p) }}
 	c.Learned = func(senders []proxy.Sender) error {
 		got := text(senders)
@@ -211,6 +211,13 @@ func saying(t *testing.T, said <-chan string, want string) {
 	}
 }
 
+// note passes on why ospf6d doesn't answer.
+func (w writer) note(err error) {
+	if err != nil {
+		_, _ = w.Write([]byte(err.Error()))
+	}
+}
+
 // writer passes on lines, and discards what nobody reads.
 type writer chan string
 
@@ -226,7 +233,7 @@ func (w writer) Write(line []byte) (int, error) {
 func TestNoSocket(t *testing.T) {
 	said := make(chan string, 10)
 	ctx, cancel := context.WithCancel(context.Background())
-	c := ospf6d.Client{Socket: filepath.Join(t.TempDir(), "vty"), Interval: time.Millisecond, Log: zerolog.New(writer(said)),
+	c := ospf6d.Client{Socket: filepath.Join(t.TempDir(), "vty"), Interval: time.Millisecond, Log: zerolog.New(writer(said)), Note: writer(said).note,
 		Learned: func([]proxy.Sender) error { return nil }}
 	done := make(chan struct{})
 	go func() {

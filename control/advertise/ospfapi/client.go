@@ -27,6 +27,7 @@ type Client struct {
 	// Learned gets all senders that are known, in the order of their prefixes, whenever they have changed: from one goroutine, the caller of Run.
 	Learned func([]proxy.Sender) error
 	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Note    func(error)             // gets nil when there is a connection to ospfd, and the reason when there is none
 	Log     zerolog.Logger
 
 	last  []proxy.Sender // what Learned got last
@@ -58,8 +59,7 @@ func (c *Client) Run(ctx context.Context) error {
 		if started {
 			retry = firstRetry
 		}
-		c.Log.Warn().Err(err).Stringer("ospfd", c.Server).Stringer("again_in", retry).
-			Msg("OSPF neither announces nor learns proxies: there is no connection to ospfd.")
+		c.Note(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retry):
@@ -91,6 +91,7 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 		return false, err
 	}
 	c.Log.Info().Stringer("ospfd", c.Server).Int("prefixes", len(c.Announce)).Msg("The gateway is connected to ospfd.")
+	c.Note(nil)
 	err = c.work(ctx, s, wanted)
 	if err == nil {
 		c.withdraw(s)

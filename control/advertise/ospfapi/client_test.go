@@ -101,7 +101,7 @@ func client(t *testing.T, s *server, announce string) (learned <-chan string, lo
 	got := make(chan string, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	log = &safeBuffer{said: make(chan string, 1000)}
-	c := ospfapi.Client{Server: netip.MustParseAddrPort(s.listener.Addr().String()), Own: own, Log: zerolog.New(log)}
+	c := ospfapi.Client{Server: netip.MustParseAddrPort(s.listener.Addr().String()), Own: own, Log: zerolog.New(log), Note: log.note}
 	if announce != "" {
 		c.Announce = []netip.Prefix{netip.MustParsePrefix(announce)}
 	}
@@ -130,6 +130,13 @@ func client(t *testing.T, s *server, announce string) (learned <-chan string, lo
 		}
 	}
 	return got, log, stop
+}
+
+// note passes on why there is no connection.
+func (b *safeBuffer) note(err error) {
+	if err != nil {
+		_, _ = b.Write([]byte(err.Error() + "\n"))
+	}
 }
 
 // safeBuffer passes on each line of a log.

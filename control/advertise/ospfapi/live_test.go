@@ -132,6 +132,7 @@ func runGateway(text string) error {
 	c := ospfapi.Client{Server: netip.MustParseAddrPort("127.0.0.1:2607"), Own: s.Own, Announce: s.Announce,
 		Log: zerolog.New(os.Stderr).With().Stringer("gateway", s.Own).Logger()}
 	c.Accepts = func(netip.Prefix) bool { return true }
+	c.Note = func(err error) { c.Log.Info().Err(err).Msg("connection to ospfd") }
 	c.Learned = func(senders []proxy.Sender) error {
 		var words []string
 		for _, e := range senders {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+)
+
+// operators is the group whose members may use the socket of the API. The package makes it.
+const operators = "cnpgate"
+
+// joinOperators makes the files and sockets of a process of root belong to the operators, if there is such a group. A service manager's Group= would refuse to start
+// the gateway without the group.
+func joinOperators(log zerolog.Logger) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	group := groupOf("/etc/group", operators)
+	if group < 0 {
+		log.Info().Msg("There is no group cnpgate, so only root may use the API.")
+		return
+	}
+	if err := syscall.Setegid(group); err != nil {
+		log.Warn().Err(err).Msg("The process can't join the group cnpgate, so only root may use the API. Give it CAP_SETGID.")
+	}
+}
+
+// groupOf is the ID of a group by a file such as /etc/group (group(5)), -1 if it isn't there. Other sources of groups may be hosts that don't answer.
+func groupOf(file, name string) int {
+	f, err := os.Open(file)
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Split(lines.Text(), ":"); len(fields) > 2 && fields[0] == name {
+			if id, err := strconv.ParseUint(fields[2], 10, 31); err == nil {
+				return int(id)
+			}
+		}
+	}
+	return -1
+}
