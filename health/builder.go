@@ -104,7 +104,7 @@ func (b *Builder) span(c *Connection) {
 	b.last = max(b.last, c.Last)
 }
 
-// AddSums adds a copy of a connection for which there is no room in the list: it counts in the sums only.
+// AddSums adds a copy of a connection that isn't listed: it counts in the sums only.
 func (b *Builder) AddSums(c *Connection) {
 	b.begin()
 	for i := range c.Half {

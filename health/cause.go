@@ -106,7 +106,7 @@ func (h *Half) answeredEarly(o *episode) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) && o.came-o.at < 2*(o.came-o.first) {
+	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
 	}
 	return o.answers > o.resent || o.allAnswers > o.allResent
@@ -212,10 +212,7 @@ func (h *Half) lostByTimeOut(o *episode) {
 			late = &d.last
 		}
 		d.waited.add(o.at - o.answer)
-		late.sent.plus(o.requests)
-		late.sent.plus(o.responses)
-		late.requests += o.requests.Packets
-		late.episodes++
+		late.add(o)
 		switch {
 		case o.at-o.answer <= h.silence(): // a requester that is slow to read an ACK has not lost it
 		case o.flags&ofRead == 0:
@@ -231,10 +228,7 @@ func (h *Half) lostByTimeOut(o *episode) {
 			early = &d.early
 			d.elapsed.add(o.came - o.first)
 		}
-		early.sent.plus(o.requests)
-		early.sent.plus(o.responses)
-		early.requests += o.requests.Packets
-		early.episodes++
+		early.add(o)
 		if o.flags&overdue != 0 {
 			h.LostDownstream++
 			early.lost++
@@ -244,10 +238,7 @@ func (h *Half) lostByTimeOut(o *episode) {
 
 // doubtRead keeps an episode that asks for all of a READ again although its first response had passed.
 func (h *Half) doubtRead(d *doubt, o *episode, lost bool) {
-	d.sent.plus(o.requests)
-	d.sent.plus(o.responses)
-	d.requests += o.requests.Packets
-	if d.episodes++; lost {
+	if d.add(o); lost {
 		d.lost++
 	}
 	h.doubts.asked.add(o.at - o.sent)
@@ -266,11 +257,11 @@ type doubts struct {
 	last      doubt  // those after which the requester sent nothing new
 	took      span   // from the first transmission to the answer, of spurious time-outs
 	reads     doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
+	lateReads doubt  // the same, if they seem to be time-outs
+	asked     span   // how long after the same request: after a time-out always as long
 	reacted   span   // and after a response beyond the first
 	odds      uint32 // one in so many that always the first response of a READ is lost, and no other
-	asked     span   // how long after the same request: after a time-out always as long
-	lateReads doubt  // the same, if they seem to be time-outs
-	parts     uint64 // and those that are not such, as something is missing
+	parts     uint64 // implied NAKs that ask for a part of a READ only
 	rounds    uint32 // all time-outs after an answer, and of how many packets
 	packets   uint32
 }
@@ -280,6 +271,13 @@ type doubt struct {
 	requests   uint64 // packets of them
 	episodes   uint64
 	acks, lost uint64 // ACKs, and packets, that count as lost behind
+}
+
+func (d *doubt) add(o *episode) {
+	d.sent.plus(o.requests)
+	d.sent.plus(o.responses)
+	d.requests += o.requests.Packets
+	d.episodes++
 }
 
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK

@@ -6,7 +6,7 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 type holes struct {
 	list [16]hole
 	n    int
-	// Packets of holes for which there was no room, and the PSN after the last one. Whether they were lost can be said only once they are acknowledged or
+	// Packets of holes that didn't fit, and the PSN after the last one. Whether they were lost can be said only once they are acknowledged or
 	// sent again.
 	more uint64
 	end  uint32
@@ -65,7 +65,7 @@ func (s *holes) since(psn uint32) int64 {
 	return 0
 }
 
-// fill takes a PSN out of hole i. If a hole breaks in two and there is no room, the lower part counts as lost.
+// fill takes a PSN out of hole i. If a hole breaks in two and the list is full, the lower part counts as lost.
 func (s *holes) fill(i int, psn uint32) {
 	if i == s.n { // it was forgotten
 		return
