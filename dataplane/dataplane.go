@@ -35,8 +35,11 @@ type Config struct {
 	PeerFlows int             // flows that other gateways have seen; 0: none
 	PeerAging int64           // ns after which one of them ends that was not seen again
 	Aging     int64           // ns without a packet after which a flow ends
-	Seed      uint64          // of the hashes, so that an attacker can't choose colliding flows
-	Policy    *Policy
+	// Scopes and StatedScopes are as in pairing.Config.
+	Scopes       [][2]packet.Scope
+	StatedScopes bool
+	Seed         uint64 // of the hashes, so that an attacker can't choose colliding flows
+	Policy       *Policy
 	// Ended is nil, or is called on the worker's goroutine for each flow that ends. The record is valid during the call.
 	Ended func(*FlowRecord)
 	// Allocate returns zeroed memory, 64-byte aligned; off the Go heap if the garbage collector should not scan it.
@@ -145,7 +148,7 @@ func newPairing(c *Config) (*pairing.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return pairing.New(memory, pairing.Config{Flows: flows, Egress: peers, Aging: c.Aging, Seed: c.Seed})
+	return pairing.New(memory, pairing.Config{Flows: flows, Egress: peers, Aging: c.Aging, Seed: c.Seed, Scopes: c.Scopes, StatedScopes: c.StatedScopes})
 }
 
 // Pairing is what the workers share to learn source QPs; SetHints is for any goroutine.

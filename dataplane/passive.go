@@ -106,7 +106,7 @@ func (t *tracker) receiverOf(b *frames.Batch, i int) congestion.Receiver {
 	var secret [3]uint64
 	keyhash.Spread(secret[:], t.seed)
 	k := flowtable.KeyOf(&b.Records[i])
-	tenant := keyhash.Fold(uint64(k.Scope().At(0))^secret[0], secret[1])
+	tenant := keyhash.Fold(uint64(k.Scope().At(0).Tenant())^secret[0], secret[1])
 	host := keyhash.Fold(k.Dst.Hi^tenant, k.Dst.Lo^secret[2])
 	return congestion.Receiver(uint16(tenant))<<16 | congestion.Receiver(uint16(host))
 }

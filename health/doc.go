@@ -9,11 +9,20 @@
 //
 // # Why a packet was sent again
 //
-// A request whose PSN was passed before is late, duplicated in the network, or retransmitted. Half.behind decides which. A retransmission begins
-// an episode, which has a cause: a NAK, an RNR NAK, a READ response that was lost, or a time-out. A time-out is spurious if the ACK was already on
-// its way. That often can be said only once the ACK has come: the transmission that it answers is the one that lies a round trip back. A READ that is
-// asked for again before the requester can have reacted to a response from here has timed out, too; one of which only the rest is asked for misses a
-// response.
+// The model is what both ends must do (IBTA 9.7): a requester goes back to a PSN because a NAK asked for it, an RNR NAK permitted it, a READ or ATOMIC
+// response beyond a missing one came (an implied NAK), or its timer ended. What can be seen here is when requests and answers pass.
+//
+// A request whose PSN was passed before is sent again, late, or a copy (again.go). Its number, its hops or its time tell; if they don't, the next request
+// does, as a requester that goes back sends what follows. An episode begins with the first packet that is sent again (episode.go). It keeps what may
+// have caused it, and what came after it. Its cause is decided when it must be (cause.go): the latest twelve stay open until the counts are read, as by
+// then the times that the path and both ends take are known best. The rules are in the order of their proof:
+//
+//   - an RNR NAK or a NAK for just that packet, obeyed in the usual time;
+//   - a response beyond the one that is missing, likewise;
+//   - no time-out may be as short as the time since the packet was sent before;
+//   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
+//     caused them, or one that can't have come to the requester yet. Loss is rare: what seems to be lost again and again, without a NAK, isn't;
+//   - else it is a time-out after a loss; if the capture misses frames, or its clocks differ, the cause is unknown.
 //
 // # Memory and time
 //

@@ -73,7 +73,7 @@ func (h *Half) request(p *Packet) {
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
 		if uint32(d) > h.loose {
-			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time)
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight)
 		}
 		if h.early.at != 0 {
 			h.overtaken(p)

@@ -15,16 +15,16 @@ type holes struct {
 type hole struct {
 	psn, n uint32
 	at     int64 // when the packet after it passed
-	asked  bool  // a NAK has asked for it
+	start  bool  // it may have passed before the first packet that was followed
 }
 
-func (s *holes) add(psn, n uint32, now int64) {
+func (s *holes) add(psn, n uint32, now int64, start bool) {
 	if s.n == len(s.list) {
 		s.forget(s.list[0])
 		copy(s.list[:], s.list[1:])
 		s.n--
 	}
-	s.list[s.n] = hole{psn: psn & packet.PSNMask, n: n, at: now}
+	s.list[s.n] = hole{psn: psn & packet.PSNMask, n: n, at: now, start: start}
 	s.n++
 }
 
@@ -101,11 +101,15 @@ func (s *holes) acknowledged(below uint32) (n uint64) {
 	for _, o := range s.list[:s.n] {
 		d := ahead(below, o.psn)
 		if d >= int32(o.n) {
-			n += uint64(o.n)
+			if !o.start {
+				n += uint64(o.n)
+			}
 			continue
 		}
 		if d > 0 {
-			n += uint64(d)
+			if !o.start {
+				n += uint64(d)
+			}
 			o.psn, o.n = below, o.n-uint32(d)
 		}
 		s.list[kept] = o

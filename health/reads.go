@@ -94,7 +94,7 @@ func (h *Half) readResponse(p *Packet) {
 	case !r.known, d > maxGap, d < -maxGap:
 		r.holes, r.known = holes{}, true
 	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
-		r.holes.add(r.next, uint32(d), p.Time)
+		r.holes.add(r.next, min(uint32(d), h.restOfRead(uint32(d))), p.Time, false)
 	case d < 0:
 		const twice = 5 * ms / 1000 // a copy of the capture's
 		if before != 0 && p.Time-before < twice {
@@ -111,6 +111,17 @@ func (h *Half) readResponse(p *Packet) {
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
+}
+
+// restOfRead is how many PSNs from the next response on belong to the READ that isn't complete, up to the next request that is known.
+func (h *Half) restOfRead(most uint32) uint32 {
+	for i := range h.recent.list {
+		s := &h.recent.list[i]
+		if d := ahead(s.psn-1, h.reads.next); s.psn != 0 && d > 0 && uint32(d) < most && !s.read {
+			most = uint32(d)
+		}
+	}
+	return most
 }
 
 // follow notes where responses come out of order.

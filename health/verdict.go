@@ -95,7 +95,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 }
 
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
-func (h *Half) rare(lost uint64) bool { return h.NAKs[0] == 0 && 10*lost < h.Episodes[Spurious] }
+func (h *Half) rare(lost uint64) bool { return h.NAKs[0] == 0 && 7*lost < h.Episodes[Spurious] }
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())

@@ -64,15 +64,18 @@ func (f *flow) enter(p *arrival) bool {
 func (f *flow) assign(p *arrival) (ok, full bool) {
 	all, s, ref := f.l.pairing, f.l.pairing.store, f.l.ref(f.index)
 	key, side := all.groupOf(f.l.table.Key(f.index))
-	g := s.Make(&key, all.hashOf(&key), p.now)
+	g, busy := f.group(&key, side, p.now)
 	if g == nil {
-		return false, true
+		return false, !busy
 	}
 	if !g.Lock().Try() {
 		f.l.skipped()
 		return false, false
 	}
 	defer g.Lock().Release()
+	if side == 1 && !f.takeSide(g, key.Scope) {
+		return false, true
+	}
 	slot, ok := s.Empty(g, side, p.now, func(r store.Ref) bool {
 		a, live := all.answers.of(r)
 		return !live || a.Ended() != Open

@@ -13,7 +13,10 @@ const sureBits = 20
 // judge evaluates the evidence about a flow that has no peer flow, and changes its answer accordingly.
 func (f *flow) judge(p *arrival) {
 	f.findClaim(p.now)
-	if f.slot.Others() == 0 { // no flow of the opposite direction has a slot
+	if f.slot.Group().Flows(1-f.slot.Side()) == 0 { // no flow of the opposite direction has a slot
+		f.rejoin()
+	}
+	if f.slot.Others() == 0 {
 		return
 	}
 	if !f.compare(f.slot.Own() + f.slot.Others()) {
@@ -30,6 +33,10 @@ func (f *flow) judge(p *arrival) {
 	}
 	if v.why == EvidencePort {
 		f.l.counts.change().Evidence[EvidencePort]++
+	}
+	if v.sure && !f.provesScopes(&v.peer) {
+		v.sure = false
+		f.faster()
 	}
 	if !v.sure {
 		f.l.pairing.answers.suggest(&f.slot.View, v.peer.Identity().QP(), v.why)

@@ -253,6 +253,7 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *arrival) {
 	}
 	f.countPackets()
 	f.catchUp()
+	f.notePath(p)
 	link, was := f.slot.Link(), f.answer()
 	if was.State() != Unknown { // a flow that was in a map, and no longer is, is learned again
 		if peer, ok := f.slot.LinkedPeer(link); ok {

@@ -23,6 +23,10 @@ type Config struct {
 	Aging int64
 	// Seed keys the hashes.
 	Seed uint64
+	// Scopes are VLANs or tunnels in which the two directions of connections are, in any order, as packet.Scope.Named.
+	Scopes [][2]packet.Scope
+	// StatedScopes is that only these belong together: nothing is learned of others.
+	StatedScopes bool
 }
 
 // Pairing is what the workers of one gateway share: the slots of their flows, the CM records, and the hints of host agents.
@@ -38,6 +42,8 @@ type Pairing struct {
 
 	cmLock store.Lock // protects cm
 	cm     *cm.Records
+
+	scopes scopePairs
 
 	connections qpFacts // flows with a slot, by their destination QP
 	datagrams   qpFacts // UD flows, by both QPs
@@ -60,7 +66,7 @@ func (c *Config) sizes() (groups, pages, sets int) {
 // Size is the number of bytes that New needs.
 func Size(flows int) int {
 	groups, pages, sets := (&Config{Flows: flows}).sizes()
-	return lineSize + (groups+1)*int(unsafe.Sizeof(store.Group{})+4) + (pages+1)*int(unsafe.Sizeof(store.Page{})) +
+	return lineSize + (groups+1)*int(unsafe.Sizeof(store.Group{})+2*4) + (pages+1)*int(unsafe.Sizeof(store.Page{})) +
 		sets*int(unsafe.Sizeof(cm.RecordSet{})+2*unsafe.Sizeof(cm.ClaimSet{})+unsafe.Sizeof(factSet{})) +
 		pages*int(unsafe.Sizeof(factSet{})) + cacheLinePad
 }
@@ -76,6 +82,10 @@ func New(mem []byte, c Config) (*Pairing, error) {
 		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Flows, need)
 	}
 	p := &Pairing{secret: secretsFrom(^c.Seed)}
+	for _, of := range c.Scopes {
+		p.scopes.stated = append(p.scopes.stated, scopePair{of[0].Tenant().Named(), of[1].Tenant().Named()})
+	}
+	p.scopes.closed = c.StatedScopes
 	for i, egress := range c.Egress {
 		if egress < 0 || egress >= len(c.Egress) || egress == i {
 			return nil, fmt.Errorf("pairing: port %d has egress port %d: expected another of the %d ports", i, egress, len(c.Egress))
@@ -86,7 +96,7 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
 	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
 	groups, mem := carve[store.Group](mem, n+1)
-	heads, mem := carve[uint32](mem, n+1)
+	heads, mem := carve[uint32](mem, 2*(n+1))
 	p.connections, mem = carve[factSet](mem, pages) // almost two facts for each slot
 	slots, mem := carve[store.Page](mem, pages+1)
 	records, mem := carve[cm.RecordSet](mem, sets)
@@ -120,16 +130,13 @@ func (p *Pairing) SetHints(m *QPMap) {
 	p.hints.Store(m)
 }
 
-// groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
+// groupOf returns the key of the group of a flow's own scope, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g store.Key, side int) {
-	egress := k.Port
-	if int(k.Port) < len(p.egress) {
-		egress = p.egress[k.Port]
+	g = store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: p.scopeOf(k.Scope().Tenant())}
+	if g.Scope.Port() != k.Port {
+		g.Hosts[0], g.Hosts[1], side = k.Dst, k.Src, 1
 	}
-	if k.Port <= egress {
-		return store.Key{Hosts: [2]packet.Addr{k.Src, k.Dst}, Scope: k.Scope()}, 0
-	}
-	return store.Key{Hosts: [2]packet.Addr{k.Dst, k.Src}, Scope: k.Scope().At(int(egress))}, 1
+	return g, side
 }
 
 func (p *Pairing) hashOf(k *store.Key) uint64 { return k.Hash(&p.secret) }

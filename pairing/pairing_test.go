@@ -138,8 +138,8 @@ func TestPortConfirmsBothWays(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// TestPairsInTunnels: the two directions of a connection are paired if they are in tunnels of one kind with one identifier, as with VXLAN,
-// GRE, IP in IP and SRv6; over MPLS each direction has labels of its own, and no pair is made unless they happen to be equal.
+// TestPairsInTunnels: the two directions of a connection are paired if they are in tunnels of one kind, of VXLAN with one identifier: each direction
+// may have its own labels and GRE key. One connection does not prove that two other scopes belong together.
 func TestPairsInTunnels(t *testing.T) {
 	in := func(kind packet.TunnelKind, id uint32) packet.Tunnel { return packet.Tunnel{Kind: kind, ID: id} }
 	for _, c := range []struct {
@@ -151,7 +151,8 @@ func TestPairsInTunnels(t *testing.T) {
 		{in(packet.IPInIP, 0), in(packet.IPInIP, 0), true},
 		{in(packet.SRv6, 0), in(packet.SRv6, 0), true},
 		{in(packet.MPLS, 17), in(packet.MPLS, 17), true},
-		{in(packet.MPLS, 17), in(packet.MPLS, 18), false},
+		{in(packet.MPLS, 17), in(packet.MPLS, 18), true},
+		{in(packet.GRE, 1), in(packet.GRE, 1<<16), true},
 		{in(packet.VXLAN, 1), in(packet.VXLAN, 1<<16), false},
 		{in(packet.VXLAN, 1), in(packet.GRE, 1), false},
 		{in(packet.VXLAN, 0), packet.Tunnel{}, false},

@@ -33,33 +33,29 @@ func (p *Pairing) See(group int, to []Seen) ([]Seen, bool) {
 			if !ok || p.isRemote(slot.Ref()) {
 				continue
 			}
-			if a, ok := p.answers.of(slot.Ref()); ok && a.Ended() == Open {
-				to = append(to, p.seen(g.Key(), side, &slot.View, a))
+			t, x, state, live := p.answers.find(slot.Ref())
+			if a := Answer(state.Answer()); live && a.Ended() == Open {
+				if k, ok := t.KeyAt(x, state); ok {
+					to = append(to, p.seen(&k, &slot.View, a))
+				}
 			}
 		}
 	}
 	return to, true
 }
 
-func (p *Pairing) seen(k *store.Key, side int, v *store.View, a Answer) Seen {
+func (p *Pairing) seen(k *flowtable.Key, v *store.View, a Answer) Seen {
 	id, sent, ack := v.Identity(), v.Sent(), v.Ack()
-	s := Seen{
+	return Seen{
 		Remote: Remote{
-			Key:  flowtable.Key{Src: k.Hosts[side], Dst: k.Hosts[1-side], DestQP: id.QP()},
-			Port: id.Port(), Unreliable: id.Unreliable(), Requests: sent.Valid(), Responses: ack.Valid(),
+			Key: *k, Port: id.Port(), Unreliable: id.Unreliable(), Requests: sent.Valid(), Responses: ack.Valid(),
 			First: sent.First(), High: sent.High(), Acked: ack.Last(),
 		},
 		Slot: int(v.InStore()), Steady: id.Steady(), Answer: a,
 	}
-	scope := k.Scope
-	if side == 1 && int(scope.Port()) < len(p.egress) {
-		scope = scope.At(int(p.egress[scope.Port()]))
-	}
-	s.Key.SetScope(scope)
-	return s
 }
 
-// Opposite is the key that a flow of the opposite direction to a QP would have.
+// Opposite is the key that a flow of the opposite direction to a QP would have in the same scope.
 func (p *Pairing) Opposite(k *flowtable.Key, destQP uint32) flowtable.Key {
 	o := flowtable.Key{Src: k.Dst, Dst: k.Src, DestQP: destQP}
 	scope := k.Scope()

@@ -64,6 +64,7 @@ type gateway struct {
 	head    [synth.HeadLen]byte
 	flow    [1]flowtable.Ref
 	key     [1]flowtable.Key
+	scope   func(port uint16, p *packet.Parsed) packet.Scope // of a packet that comes in by a port; nil: its VLAN
 }
 
 const synthEpoch = 1e9
@@ -103,11 +104,20 @@ func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, 
 	}
 }
 
+// keyOf is the key of a packet that comes in by a port.
+func (g *gateway) keyOf(port int, p *packet.Parsed) flowtable.Key {
+	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP, Port: uint16(port), OuterTag: p.OuterTag}
+	if g.scope != nil {
+		k.SetScope(g.scope(k.Port, p))
+	}
+	return k
+}
+
 // show passes a packet to the gateway, and returns its worker and flow.
 func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 	p := &e.Packet
 	w, k := g.workers[e.From], &g.key[0]
-	*k = flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP, Port: uint16(e.From), OuterTag: p.OuterTag}
+	*k = g.keyOf(int(e.From), p)
 	now := synthEpoch + e.Time
 	w.StartBurst()
 	b := g.head[:synth.Head(e, g.head[:])]
@@ -123,7 +133,8 @@ func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 // knows reports whether the flow that e's packet answers is confirmed with the QP that the packet goes to.
 func (g *gateway) knows(e *synth.Event) bool {
 	p := &e.Packet
-	a, ok := g.workers[1-e.From].find(&flowtable.Key{Src: p.Dst, Dst: p.Src, DestQP: e.SourceQP, Port: uint16(1 - e.From), OuterTag: p.OuterTag})
+	k := g.keyOf(1-int(e.From), &packet.Parsed{Src: p.Dst, Dst: p.Src, DestQP: e.SourceQP, OuterTag: p.OuterTag})
+	a, ok := g.workers[1-e.From].find(&k)
 	return ok && a.Usable() && a.SourceQP() == p.DestQP
 }
 
@@ -203,10 +214,14 @@ const maxPackets = 500_000
 const minPackets = 4
 
 // learn runs traffic past a gateway, and compares what it learns with the truth at every packet.
-func learn(t testing.TB, c synth.Config) *score {
+func learn(t testing.TB, c synth.Config) *score { return learnIn(t, c, nil) }
+
+// learnIn is learn for packets in these scopes.
+func learnIn(t testing.TB, c synth.Config, scope func(port uint16, p *packet.Parsed) packet.Scope) *score {
 	t.Helper()
 	flows := max(c.Connections, 256) * max(1, c.Tenants) * (c.Generations + 1) * 2
 	g := newGateway(t, flows+1024)
+	g.scope = scope
 	traffic := synth.New(c)
 	s := &score{}
 	var seen [][2]progress

@@ -41,6 +41,7 @@ const (
 	unreliable             // UC: nothing is acknowledged
 	sure                   // its source QP has been confirmed in this flow record
 	remote                 // another gateway has seen the flow, and not this one
+	apart                  // what brings frames to its sender is not its own frames' Ethernet header, see Back
 	flagBits   = 5
 )
 

@@ -125,8 +125,9 @@ func (s *flows) explain(q *question, all []known, rates rates) *Explanation {
 	for _, k := range asked {
 		rate := rates.of(k.worker, &k.flow)
 		about := last[k]
-		e := &report.Explained{Config: c, Policy: s.plane.Policy(), Flow: &k.flow, Standing: &k.standing, Returns: returns(k, all), Rate: rate,
+		e := &report.Explained{Config: c, Policy: s.plane.Policy(), Flow: &k.flow, Standing: &k.standing, Rate: rate,
 			Last: about.sent, Held: about.held}
+		e.Returns, e.Apart = returns(k, all)
 		f := ExplainedFlow{Flow: makeFlow(s.ports[k.flow.Key.Port], &k.flow, rate), Worker: k.worker, Gates: e.Gates()}
 		f.Notified = e.Notified() && f.Stop() == nil
 		out.Notified = out.Notified || f.Notified
@@ -136,16 +137,28 @@ func (s *flows) explain(q *question, all []known, rates rates) *Explanation {
 	return out
 }
 
-// returns counts the flows of the opposite direction in the same VLAN or tunnel.
-func returns(of *known, all []known) (n int) {
-	in := of.flow.Key.Scope().At(0)
+// returns counts the flows of the opposite direction in the same VLAN or tunnel, and returns the others between the two hosts that have only that
+// direction.
+func returns(of *known, all []known) (n int, apart []packet.Scope) {
+	f := &of.flow.Key
+	in := f.Scope().At(0).Tenant()
 	for i := range all {
 		k := &all[i].flow.Key
-		if k.Src == of.flow.Key.Dst && k.Port != of.flow.Key.Port && k.Scope().At(0) == in {
+		scope := k.Scope().At(0).Tenant()
+		switch {
+		case k.Src != f.Dst || k.Port == f.Port:
+		case scope == in:
 			n++
+		case k.Dst == f.Src && !slices.Contains(apart, scope):
+			apart = append(apart, scope)
 		}
 	}
-	return n
+	return n, slices.DeleteFunc(apart, func(s packet.Scope) bool {
+		return slices.ContainsFunc(all, func(o known) bool {
+			k := &o.flow.Key
+			return k.Src == f.Src && k.Dst == f.Dst && k.Port == f.Port && k.Scope().At(0).Tenant() == s
+		})
+	})
 }
 
 // unknown is the gate at which a sender without a flow fails.

@@ -30,6 +30,36 @@ func (g *gate) explained(t *testing.T, query string) (e Explanation) {
 	return e
 }
 
+// TestExplainOtherVLAN: a flow whose opposite direction is in another VLAN, or may be in one of several, says so.
+func TestExplainOtherVLAN(t *testing.T) {
+	for _, c := range []struct {
+		there, back []uint32 // VIDs; the flow's first
+		want        string
+	}{
+		{[]uint32{10}, []uint32{20}, "those in VLAN 20 belong to VLAN 10 (pairing.scopes can state it)"},
+		{[]uint32{10}, []uint32{20, 11}, "or in 1 others belong to it"},
+		{[]uint32{10, 20}, []uint32{20}, "the rules compare both"},
+	} {
+		g := asking(t, 1)
+		f := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 333}
+		back := testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", DestQP: 444}
+		for _, vid := range c.there {
+			f.Tags = []uint32{0x8100_0000 | vid}
+			g.see(t, 0, 0, f)
+		}
+		for _, vid := range c.back {
+			back.Tags = []uint32{0x8100_0000 | vid}
+			g.see(t, 0, 1, back)
+		}
+		g.run(0)
+		for _, gate := range g.explained(t, "?source_ip=10.1.0.1&destination_ip=10.9.0.9").Flows[0].Gates {
+			if gate.Name == "source-qp" && !strings.Contains(gate.Text, c.want) {
+				t.Errorf("%q, expected %q", gate.Text, c.want)
+			}
+		}
+	}
+}
+
 // TestExplainTenants: flows with the same addresses and QPs in two VLANs and a tunnel, at two workers, are explained each.
 func TestExplainTenants(t *testing.T) {
 	g := asking(t, 2)

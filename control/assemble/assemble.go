@@ -44,6 +44,9 @@ var localAddress = [6]byte{0x02, 'p', 'f', 'c', 0, 0}
 func Settings(c *config.Config, workers int, seed uint64, addresses [][6]byte) (d dataplane.Config, err error) {
 	d = c.Dataplane
 	d.Seed, d.Flows = seed, (d.Flows+workers-1)/workers
+	for i := range c.Scopes {
+		d.Scopes = append(d.Scopes, c.Scopes[i].Scopes())
+	}
 	for i := range c.Ports {
 		p := c.Ports[i].PortConfig
 		p.Paced /= uint64(workers)

@@ -220,13 +220,19 @@ func parseTunnel(text string) (t packet.Tunnel, ok bool) {
 
 // Scope is the VLAN or tunnel that a pair is in; ok is false if it has none.
 func (p *QPPair) Scope() (s packet.Scope, ok bool) {
-	if p.Tags == "" && p.Tunnel == "" {
-		return 0, false
+	return scopeOf(p.Tags, p.Tunnel), p.Tags != "" || p.Tunnel != ""
+}
+
+// Scopes are those of the two directions.
+func (p *ScopePair) Scopes() [2]packet.Scope {
+	return [2]packet.Scope{scopeOf(p.Tags, p.Tunnel), scopeOf(p.OtherTags, p.OtherTunnel)}
+}
+
+func scopeOf(tags, tunnel string) packet.Scope {
+	all, _ := parseTags(cmp.Or(tags, noTags))
+	if tunnel == "" {
+		return packet.ScopeInVLAN(0, all[0], all[1])
 	}
-	all, _ := parseTags(cmp.Or(p.Tags, noTags))
-	if p.Tunnel == "" {
-		return packet.ScopeInVLAN(0, all[0], all[1]), true
-	}
-	t, _ := parseTunnel(p.Tunnel)
-	return packet.ScopeInTunnel(0, t, all[0]), true
+	t, _ := parseTunnel(tunnel)
+	return packet.ScopeInTunnel(0, t, all[0])
 }

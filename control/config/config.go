@@ -26,6 +26,7 @@ type Config struct {
 	Dataplane  dataplane.Config
 	Endpoints  []Endpoint // in the file's order; Policy.Who has them too
 	QPMap      []QPPair
+	Scopes     []ScopePair    // of the two directions of connections
 	Senders    []proxy.Sender // in the file's order; notifications to a proxy are enabled in Policy.Who
 	BGP        *BGP           // nil: no BGP
 	OSPF       *OSPF          // nil: no OSPF
@@ -68,6 +69,9 @@ type QPPair struct {
 	SourceQP, DestinationQP uint32 // 24 bits
 	Tags, Tunnel            string // of the connection, as in a file; "" for both: whichever is the only one with such flows
 }
+
+// ScopePair is the VLANs or tunnels of the two directions of some connections, as in a file; "" for none.
+type ScopePair struct{ Tags, Tunnel, OtherTags, OtherTunnel string }
 
 // Management has the addresses of the API and the metrics.
 type Management struct {

@@ -45,10 +45,28 @@ func checkEnds(r *report, e *qpPairSection) bool {
 	case e.Source.V.Is4() != e.Destination.V.Is4():
 		r.problem(e.Destination.place, "%s is not of the same IP version as the source %s%s; expected two addresses of one version",
 			e.Destination.V, e.Source.V, r.in(e.Source.place))
-	case e.Tunnel.V != "" && strings.Contains(e.Tags.V, "/"):
-		r.problem(e.Tags.place, "%s is two tags, and in a tunnel one VID counts; expected one tag", quote(e.Tags.V))
 	}
+	checkOneTag(r, &e.Tags, &e.Tunnel)
 	return len(r.problems) == problems
+}
+
+func checkOneTag(r *report, of *tags, in *tunnel) {
+	if in.V != "" && strings.Contains(of.V, "/") {
+		r.problem(of.place, "%s is two tags, and in a tunnel one VID counts; expected one tag", quote(of.V))
+	}
+}
+
+// checkScopes checks the scopes of two directions.
+func checkScopes(r *report, s *list[scopePairSection]) {
+	for i := range s.Items {
+		e := &s.Items[i]
+		checkOneTag(r, &e.Tags, &e.Tunnel)
+		checkOneTag(r, &e.OtherTags, &e.OtherTunnel)
+		p := ScopePair{e.Tags.V, e.Tunnel.V, e.OtherTags.V, e.OtherTunnel.V}
+		if of := p.Scopes(); of[0].Tenant() == of[1].Tenant() {
+			r.problem(e.place, "both directions are in the same VLAN or tunnel, which needs no entry; expected tags or tunnel, and others as other_tags or other_tunnel")
+		}
+	}
 }
 
 // checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse

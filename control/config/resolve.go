@@ -37,6 +37,7 @@ func (r *resolver) resolve() *Config {
 	policy.Who.Endpoints = prefix.New(cfg.Endpoints)
 	r.resolveKinds(policy)
 	checkQPMap(r.report, &r.doc.QPMap)
+	checkScopes(r.report, &r.doc.Pairing.Scopes)
 	r.resolveProxy(cfg)
 	r.resolveDomain(policy)
 	r.checkWeb()

@@ -25,6 +25,7 @@ type document struct {
 	Endpoints     list[endpointSection] `key:"endpoints" to:"-"`
 	Notifications notificationsSection  `key:"notifications" to:"Dataplane.Policy"`
 	QPMap         list[qpPairSection]   `key:"qp_map"`
+	Pairing       pairingSection        `key:"pairing" reload:"restart" because:"flows have their peer flows by it"`
 	Proxy         proxySection          `key:"proxy"`
 	Domain        domainSection         `key:"domain"`
 	Management    managementSection     `key:"management"`
@@ -254,6 +255,20 @@ type qpPairSection struct {
 	DestinationQP integer `key:"destination_qp" required:"yes" min:"2" max:"16777214"`
 	Tags          tags    `key:"tags"`
 	Tunnel        tunnel  `key:"tunnel"`
+}
+
+type pairingSection struct {
+	place
+	LearnScopes choice                 `key:"learn_scopes" default:"always" one:"always|never" to:"Dataplane.StatedScopes"`
+	Scopes      list[scopePairSection] `key:"scopes" most:"64" to:"Scopes"`
+}
+
+type scopePairSection struct {
+	place
+	Tags        tags   `key:"tags"`
+	Tunnel      tunnel `key:"tunnel"`
+	OtherTags   tags   `key:"other_tags"`
+	OtherTunnel tunnel `key:"other_tunnel"`
 }
 
 type domainSection struct {

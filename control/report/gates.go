@@ -92,6 +92,7 @@ type Explained struct {
 	Flow     *dataplane.FlowRecord
 	Standing *respond.Standing
 	Returns  int                        // flows of the opposite direction in the same VLAN or tunnel
+	Apart    []packet.Scope             // the others in which there are flows of the opposite direction between the two hosts
 	Rate     *uint64                    // of the flow now, bit/s; nil: not measured
 	Last     *notify.NotificationRecord // the last one about the flow; nil: none is recorded
 	Held     *notify.NotificationRecord // the last one that was suppressed; nil: none is recorded
@@ -171,7 +172,8 @@ func (e *Explained) refusal(reason counters.Suppression) (text, key string) {
 	case counters.ManagementQP:
 		return "its QP is 0 or 1: management datagrams have no rate to reduce", ""
 	case counters.Encapsulated:
-		return "the flow is in a tunnel, and no proxy is known for " + src, "proxy.senders: add {prefix: " + e.hostPrefix() + ", proxy: ADDRESS}"
+		return "the flow is in a tunnel, no proxy is known for " + src + ", and no paired packets of the opposite direction, which have labels at most, " +
+			"show what brings a frame there", "proxy.senders: add {prefix: " + e.hostPrefix() + ", proxy: ADDRESS}"
 	case counters.Suppression(congestion.NotUnicast):
 		return "source or destination is not a host's address", ""
 	case counters.Suppression(congestion.NoEndpoint):
@@ -236,6 +238,32 @@ func formatKey(reason counters.Suppression, f packet.Notification) string {
 	return "endpoints[].accepts"
 }
 
+// elsewhere says where the opposite direction's packets are, if not in the flow's VLAN or tunnel.
+func (e *Explained) elsewhere() string {
+	switch len(e.Apart) {
+	case 0:
+		return "the rules compare both"
+	case 1:
+		return fmt.Sprintf("too few flows prove that those in %s belong to %s (pairing.scopes can state it), or which two are a connection",
+			scopeText(e.Apart[0]), scopeText(e.Flow.Key.Scope().Tenant()))
+	}
+	return fmt.Sprintf("nothing shows whether those in %s or in %d others belong to it", scopeText(e.Apart[0]), len(e.Apart)-1)
+}
+
+// scopeText names a VLAN or tunnel, as in pairing.scopes.
+func scopeText(s packet.Scope) string {
+	var f Flow
+	switch f.SetScope(s); {
+	case f.Tunnel != "" && len(f.VLAN) > 0:
+		return fmt.Sprintf("VLAN %d of tunnel %s:%d", f.VLAN[0], f.Tunnel, f.TunnelID)
+	case f.Tunnel != "":
+		return fmt.Sprintf("tunnel %s:%d", f.Tunnel, f.TunnelID)
+	case len(f.VLAN) > 0:
+		return "VLAN " + strings.Trim(strings.ReplaceAll(fmt.Sprint(f.VLAN), " ", "/"), "[]")
+	}
+	return "no VLAN"
+}
+
 // missingQP says what keeps the source QP from being confirmed.
 func (e *Explained) missingQP() string {
 	v, parts := &e.Flow.View, []string{}
@@ -247,10 +275,10 @@ func (e *Explained) missingQP() string {
 	default:
 		parts = append(parts, "no evidence for the sender's QP")
 	}
-	if e.Returns == 0 {
-		parts = append(parts, "no packets of the opposite direction pass the gateway in this VLAN or tunnel, and the rules compare both")
-	} else {
+	if e.Returns > 0 {
 		parts = append(parts, fmt.Sprintf("%d packets have come, and %d flows of the opposite direction don't prove one yet", e.Flow.Traffic.Packets, e.Returns))
+	} else {
+		parts = append(parts, "no packets of the opposite direction pass the gateway in this VLAN or tunnel, and "+e.elsewhere())
 	}
 	if v.Contradictions > 0 {
 		parts = append(parts, fmt.Sprintf("%d contradictions make it need more evidence", v.Contradictions))

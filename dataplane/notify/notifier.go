@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -32,6 +33,7 @@ type Notifier struct {
 	limits    *Limits
 	refusals  *host.Refusals
 	extension cnpgen.Extension // of request
+	head      [store.PathLen]byte
 
 	Sent, Suppressed History
 	suppressedNext   [counters.SuppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
@@ -141,8 +143,10 @@ func (n *Notifier) ChooseFor(m *Note, x flowtable.Index, k *flowtable.Key, group
 			return counters.Suppression(c.Policy.Who.ToProxy(k.Src, to, m.Decision.Action))
 		}
 	}
-	if k.Encapsulated() { // a plain notification could reach another tenant's host, or none
-		return counters.Encapsulated
+	if k.Encapsulated() { // without the other direction's labels a notification could reach another tenant's host, or none
+		if c.Learner.Back(x, &n.head) == 0 {
+			return counters.Encapsulated
+		}
 	}
 	m.To = k.Src
 	refused := n.refusals.Has(pacing.SenderOf(k), c.Now)

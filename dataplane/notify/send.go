@@ -62,7 +62,11 @@ func (n *Notifier) setTarget(m *Note, b *frames.Batch, i int) (ok bool) {
 	if m.Format == packet.ProxyNotification {
 		n.request.Target = &n.Target // no Resume follows, which would need the sender's own
 	}
-	*n.request.Target, ok = cnpgen.TargetOf(m.frame, m.packet)
+	target := n.request.Target
+	*target, ok = cnpgen.TargetOf(m.frame, m.packet)
+	if target.Encapsulated && m.Format != packet.ProxyNotification { // direct replaces the Ethernet header
+		target.Encapsulated, target.Tags = false, 0
+	}
 	return ok
 }
 
@@ -193,7 +197,23 @@ func (n *Notifier) build(m *Note, out []byte) int {
 	if size != 0 && r.Trace == cnpgen.TraceTooLong {
 		n.Counters.Add(int(m.In), counters.FastCNPTraceTooLong, 1)
 	}
+	if size != 0 && n.Learner.Apart(m.Flow) && m.Format != packet.ProxyNotification {
+		return n.direct(m, out, size)
+	}
 	return size
+}
+
+// direct gives a notification to a sender what frames of the other direction have before their IP header. It returns the frame's length, 0 if
+// that isn't known.
+func (n *Notifier) direct(m *Note, out []byte, size int) int {
+	length := n.Learner.Back(m.Flow, &n.head)
+	l3 := packet.EthernetLen + packet.VLANTagLen*int(n.request.Target.Tags)
+	if length == 0 || length+size-l3 > len(out) {
+		return 0
+	}
+	copy(out[length:], out[l3:size])
+	copy(out, n.head[:length])
+	return length + size - l3
 }
 
 // timed returns the Extension Objects of a Long-haul CNP that is sent now.

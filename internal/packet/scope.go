@@ -81,6 +81,16 @@ func (s Scope) Named() Scope {
 	return s
 }
 
+// Tenant is the part of a scope that separates tenants, which both directions of a connection have in common by default: the VLAN, the VXLAN
+// Network Identifier, the kind of tunnel. A label belongs to one direction (RFC 3031 3.1), and so may a GRE key (RFC 2890 2.1), so neither
+// separates tenants.
+func (s Scope) Tenant() Scope {
+	if kind := TunnelKind(s >> tunnelKind); kind == MPLS || kind == GRE {
+		s &^= (1<<(scopeTunnel-scopeOuter) - 1) << scopeOuter
+	}
+	return s
+}
+
 // Host is a host in its scope, at whose port it is.
 type Host struct {
 	Addr

@@ -1,6 +1,10 @@
 package store
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // View is what can be read of a slot: the evidence about one flow, and from there about the other flows of its group.
 type View struct {
@@ -50,6 +54,27 @@ func (g *Group) Key() *Key { return &g.key }
 
 // Hash is the hash of Key.
 func (g *Group) Hash() uint64 { return g.hash }
+
+// Scopes are those of the two sides, at the lower gateway port.
+func (g *Group) Scopes() [2]packet.Scope {
+	return [2]packet.Scope{g.key.Scope, packet.Scope(g.other.Load())}
+}
+
+// Joins reports whether flows of two scopes are in the group.
+func (g *Group) Joins() bool { s := g.Scopes(); return g.Flows(1) > 0 && s[0] != s[1] }
+
+// SetOther sets the scope of side 1, under both locks, while it has no flows.
+func (g *Group) SetOther(s packet.Scope) { g.other.Store(uint64(s)) }
+
+// Refuse records that another scope was on side 1, which was wrong: it must not be again while the group has flows. Refuse and Refused are under
+// Store.Lock.
+func (g *Group) Refuse() { g.refused = true }
+
+// Refused reports whether it was.
+func (g *Group) Refused() bool {
+	g.refused = g.refused && g.Flows(0)+g.Flows(1) > 0
+	return g.refused
+}
 
 // Number is the slot's number on its side.
 func (v *View) Number() int { return v.n }

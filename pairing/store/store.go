@@ -19,6 +19,7 @@ const (
 	groupSearch = 32  // maximum number of groups checked for an empty one
 	searchPause = 1e6 // ns between two searches that find nothing: otherwise each of many flows would search all the time
 	maxChain    = 64  // groups with the same hash that a search checks
+	MaxBeside   = 64  // groups between the same hosts, in other scopes, that Beside returns
 )
 
 // Lock protects data that workers share. A worker never waits for a lock that another worker holds, but continues without it. The evidence
@@ -56,12 +57,20 @@ func (k *Key) Hash(secret *[6]uint64) uint64 {
 	return keyhash.Fold(x^uint64(k.Scope)^secret[4], y^secret[5])
 }
 
+// hostsHash hashes the key without the VLAN or tunnel.
+func (k *Key) hostsHash() uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	x := keyhash.Fold(k.Hosts[0].Hi^odd, k.Hosts[0].Lo^uint64(k.Scope.Port()))
+	return keyhash.Fold(keyhash.Fold(k.Hosts[1].Hi^odd, k.Hosts[1].Lo)^x, odd)
+}
+
 // Store has the groups and their slots. Group and page 0 are never used.
 type Store struct {
 	// Lock is needed for the other fields, to find, make and drop groups, and to assign slots.
 	Lock       Lock
 	groups     []Group
 	heads      []uint32 // groups by hash, linked by Group.next
+	hosts      []uint32 // groups by the hash of their hosts, linked by Group.beside
 	pages      []Page
 	freePage   uint32
 	freeGroup  uint32
@@ -71,19 +80,26 @@ type Store struct {
 	hand       uint32 // where the next search for an empty group begins
 }
 
-// New makes a store in memory that must be zero: of as many heads as groups, and as many slots as fit into the pages.
+// New makes a store in memory that must be zero: of as many heads of both kinds as groups, and as many slots as fit into the pages.
 func New(groups []Group, heads []uint32, pages []Page) *Store {
-	return &Store{groups: groups, heads: heads, pages: pages}
+	half := len(heads) / 2
+	return &Store{groups: groups, heads: heads[:half], hosts: heads[half:], pages: pages}
 }
 
 // Group holds the flows between two hosts. Side 0 has those with the lower ingress port of the pair.
 type Group struct {
 	key   Key // under Store.Lock, as hash, next and live; lock is enough to read key and hash while a flow has a slot
 	hash  uint64
-	next  uint32   // the next group of the same head, or the next free one
-	index uint32   // in Store.groups
-	full  [2]int64 // under Store.Lock: a side had no empty slot; no search until then, ns
-	live  bool     // linked, not among the free ones
+	next  uint32 // the next group of the same head, or the next free one
+	index uint32 // in Store.groups
+	// beside are the next and the previous group of the same head of Store.hosts, 0 for none.
+	beside [2]uint32
+	full   [2]int64 // under Store.Lock: a side had no empty slot; no search until then, ns
+	live   bool     // linked, not among the free ones
+	// other is the scope of side 1, at the lower gateway port. It differs from the key's, which is side 0's, if the directions have other tags.
+	other   atomic.Uint64 // a packet.Scope
+	refused bool          // another scope was on side 1, which was wrong
+	paths   [2]Path       // of the flows of each side
 
 	// lock is needed to assign slots of the group, and to change the results of comparing its flows.
 	lock Lock
@@ -136,7 +152,46 @@ func (s *Store) Make(k *Key, h uint64, now int64) *Group {
 		g.flows[side].Store(0)
 	}
 	g.next, *head = *head, x
+	g.refused = false
+	s.linkBeside(g)
 	return g
+}
+
+func (s *Store) linkBeside(g *Group) {
+	head := &s.hosts[g.key.hostsHash()%uint64(len(s.hosts))]
+	g.beside = [2]uint32{*head, 0}
+	s.groups[*head].beside[1] = g.index // group 0 has no neighbors, so its links are never read
+	*head = g.index
+}
+
+func (s *Store) unlinkBeside(g *Group) {
+	next, previous := g.beside[0], g.beside[1]
+	s.groups[next].beside[1] = previous
+	if previous != 0 {
+		s.groups[previous].beside[0] = next
+	} else {
+		s.hosts[g.key.hostsHash()%uint64(len(s.hosts))] = next
+	}
+}
+
+// Beside finds the groups between the hosts of a key, behind the same ports, in other scopes than the key's. all: there are no more.
+func (s *Store) Beside(k *Key, to *[MaxBeside]*Group) (n int, all bool) {
+	x := s.hosts[k.hostsHash()%uint64(len(s.hosts))]
+	for range 2 * MaxBeside {
+		if x == 0 {
+			return n, true
+		}
+		g := &s.groups[x]
+		x = g.beside[0]
+		if g.key.Hosts != k.Hosts || g.key.Scope.Port() != k.Scope.Port() || g.key.Scope == k.Scope {
+			continue
+		}
+		if n == len(to) {
+			break
+		}
+		to[n], n = g, n+1
+	}
+	return n, false
 }
 
 // dropEmpty finds a group whose flows have all ended, frees it and returns it; 0 if there is none. It never frees the group keep.
@@ -162,6 +217,7 @@ func (s *Store) drop(x uint32) bool {
 		link = &s.groups[*link].next
 	}
 	*link, g.live = g.next, false
+	s.unlinkBeside(g)
 	for side := range g.pages {
 		for i := range g.pages[side] {
 			if n := g.pages[side][i].Swap(0); n != 0 {

@@ -1,6 +1,10 @@
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // TestEmptyFirst: on a side whose slots were all assigned before, a new flow gets an empty slot, if there is one, and not that of a flow
 // that has ended: RDMA-CM may have closed that one, and its last packets still come.
@@ -56,5 +60,60 @@ func TestLease(t *testing.T) {
 	}
 	if _, ok := b.LinkedPeer(b.Link()); ok {
 		t.Error("the link leads to the new flow")
+	}
+}
+
+// TestBeside: groups between the same hosts in other scopes are found, until they are dropped; not those between other hosts, or behind other ports.
+func TestBeside(t *testing.T) {
+	s := New(make([]Group, 70), make([]uint32, 8), make([]Page, 2))
+	key := func(host, port, vid uint64) *Key {
+		return &Key{Hosts: [2]packet.Addr{{Lo: host}, {Lo: 9}}, Scope: packet.Scope(port | vid<<16)}
+	}
+	for _, k := range []*Key{key(1, 0, 5), key(1, 0, 6), key(2, 0, 6), key(1, 2, 6), key(1, 0, 7)} {
+		s.Make(k, uint64(k.Scope)<<8|k.Hosts[0].Lo, 0)
+	}
+	var to [MaxBeside]*Group
+	check := func(want ...uint64) {
+		t.Helper()
+		n, all := s.Beside(key(1, 0, 5), &to)
+		if n != len(want) || !all {
+			t.Fatalf("%d groups, all %v, expected %v", n, all, want)
+		}
+		for i, vid := range want {
+			if to[i].Key().Scope != key(1, 0, vid).Scope {
+				t.Errorf("group %d is in %#x, expected VID %d", i, to[i].Key().Scope, vid)
+			}
+		}
+	}
+	check(7, 6)
+	s.drop(to[1].index)
+	check(7)
+	s.drop(to[0].index)
+	check()
+	for vid := range uint64(MaxBeside + 1) {
+		s.Make(key(3, 0, 10+vid), 1<<40+vid, 0)
+	}
+	if n, all := s.Beside(key(3, 0, 9), &to); n != MaxBeside || all {
+		t.Errorf("%d groups, all %v", n, all)
+	}
+}
+
+// TestPath: a path is that of one scope, and none if it is too long.
+func TestPath(t *testing.T) {
+	var p Path
+	var head [PathLen]byte
+	long := make([]byte, PathLen+1)
+	for i := range long {
+		long[i] = byte(i)
+	}
+	for _, c := range []struct {
+		n    int
+		of   packet.Scope
+		want int
+	}{{PathLen, 5, PathLen}, {14, 5, 14}, {PathLen + 1, 5, 0}, {18, 6, 0}} {
+		p.Set(c.of, long[:c.n])
+		if n := p.Get(5, &head); n != c.want || string(head[:n]) != string(long[:n]) {
+			t.Errorf("%d bytes of scope %d: % x", c.n, c.of, head[:n])
+		}
 	}
 }
