@@ -191,6 +191,46 @@ func TestCNPsOnTheirWay(t *testing.T) {
 	}
 }
 
+// TestOverflow: a flow above F gets as many CNPs as can matter while the queue is nearly full, and when it overflows before they can have an effect, however many are on
+// their way. A flow below F gets none.
+func TestOverflow(t *testing.T) {
+	const capacity, each, length = 62_500_000, 5_000, 1_000_000 // bytes, ns, ns
+	for _, q := range []struct {
+		name  string
+		depth float64 // of the capacity
+		rate  float64 // Gbps; F is 10
+		least int
+		most  int
+	}{
+		{"full", 1, 100, length / each, length / each},
+		{"full, above F", 1, 13, length / each, length / each},
+		{"overflows in 160 us", 0.7, 100, length / each, length / each},
+		{"half full, little above F", 0.5, 11, 1, length / each / 10},
+		{"full, below F", 1, 9, 0, 0},
+	} {
+		l := congestion.NewLaw(100e9, capacity, 0)
+		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Spacing: 60_000}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin(&congestion.LawSender{})
+		for range 100 {
+			f.Add(c.Now, 4096)
+			c.Now += int64(4096 / (q.rate * gigabit))
+		}
+		sent := 0
+		for range length / each {
+			c.Now += each
+			if f.Over(c.Fair) && f.CNP(&c, &s, 0.5) {
+				f.SentCNP(&c, &s, 1)
+				sent++
+			}
+		}
+		if sent < q.least || sent > q.most {
+			t.Errorf("%s: %d CNPs in 1 ms, want %d to %d", q.name, sent, q.least, q.most)
+		}
+	}
+}
+
 // TestPaused: a flow that can only be paused and comes in bursts gets F over time, and its bytes count as they come.
 func TestPaused(t *testing.T) {
 	l := congestion.NewLaw(100e9, 62_500_000, 0)

@@ -146,6 +146,7 @@ const (
 	lawRateTimer = 55_000 // ns, DCQCN's
 	lawWindowAll = 30_000 // ns between an effect and its measurement
 	lawDeep      = 0.25   // of the rate before: CNPs that lower a rate this far show the loop's delay
+	lawFull      = 0.75   // of its capacity: the queue is nearly full
 	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
@@ -154,7 +155,8 @@ const (
 func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	f.as(byCNP)
 	spacing := s.spacing(c)
-	if f.hidden(c, s) {
+	overflows := f.overflows(c)
+	if overflows || f.hidden(c, s) {
 		spacing = lawSpacingLeast
 	}
 	elapsed := since(c.Now, f.asked)
@@ -166,8 +168,19 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	} else {
 		f.asked = tick(c.Now)
 	}
+	if overflows {
+		return true
+	}
 	rate := min(float64(f.rate), f.expected(c, s))
 	return rate > c.Fair && random < c.Law.Urgency(c.Depth)*(1-c.Fair/rate)/float64(s.Effect)
+}
+
+// overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. That is proof enough
+// that too few were sent: then each flow above F gets as many as can matter.
+func (f *LawFlow) overflows(c *LawState) bool {
+	left := c.Law.Capacity - c.Depth
+	over := float64(f.rate) / c.Fair
+	return left < (1-lawFull)*c.Law.Capacity && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
 // expected is the rate that the sender has after the CNPs whose effect can't be seen yet, by a model of DCQCN: a CNP lowers the rate by a part, and at each rate timer

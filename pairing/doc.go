@@ -42,8 +42,8 @@
 //
 // # How a flow is learned
 //
-// The flows between two hosts, behind the same gateway ports and with the same VLAN tags, are a group. A flow gets a slot on its side of
-// the group (flow.go). Its requests show which PSNs it has used (psn.go). Its responses rule out the flows of the other side that have
+// The flows between two hosts, behind the same gateway ports and in one VLAN or tunnel, are a group; its two sides may be in two VLANs or
+// tunnels that many connections prove to belong together (scopes.go). A flow gets a slot on its side of the group (flow.go). Its requests show which PSNs it has used (psn.go). Its responses rule out the flows of the other side that have
 // not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules, best first: RDMA-CM, the UDP
 // source port (portrule.go), and PSNs by elimination (psnrule.go). If a rule is certain, two flows become each other's peer (pair.go), and
 // both answers are Confirmed. The rules for equal ports and for PSNs add up bits of evidence, and are certain if the probability of an

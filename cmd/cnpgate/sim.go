@@ -21,6 +21,8 @@ type simFlags struct {
 	senders          []int
 	explain, list    bool
 	web, listen      string
+	draw             int
+	seed             uint64
 }
 
 func simCommand() *cobra.Command {
@@ -34,7 +36,9 @@ built-in scenarios (--list). The same scenario and seed give the same output. Th
 time; --set length=2ms shows the first 2 ms in detail. --csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample,
 PREFIX-RESPONSE.svg with a plot of what --explain prints.
 --web opens the playground with the scenario: a page on which it runs with two responses side by side (two of --response; by default ecn and the standard CNP),
-in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as one file, which needs no server.`,
+in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as one file, which needs no server.
+--draw N simulates N drawn networks with drawn NICs instead of a scenario, and prints a row for each: goodput as a part of the possible one, and lost
+packets, with ECN alone and with other responses (by default the standard CNP). draw-SEED-NUMBER is the scenario of a row.`,
 		ValidArgsFunction: completeScenario,
 		RunE:              f.run,
 	}
@@ -53,6 +57,8 @@ in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as
 	c.Flags().Lookup("web").NoOptDefVal = served
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.list, "list", false, "list the built-in scenarios")
+	c.Flags().IntVar(&f.draw, "draw", 0, "simulate this many drawn networks")
+	c.Flags().Uint64Var(&f.seed, "seed", 1, "of the drawn networks")
 	return c
 }
 
@@ -63,6 +69,9 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 			w.row(name, scenarios.Summary(name))
 		}
 		return w.Flush()
+	}
+	if c.Flags().Changed("draw") {
+		return f.runDraws(c, args)
 	}
 	if len(args) != 1 {
 		return fmt.Errorf("%d scenarios are given, expected one: a file, or a name that cnpgate sim --list shows", len(args))
@@ -147,6 +156,7 @@ type simRun struct {
 	swept    string
 	response scenario.Response
 	outcome  *scenario.Outcome
+	brief    bool // nobody needs its series
 }
 
 // runs are all runs of a scenario: one for each response and combination of swept values.
@@ -258,6 +268,9 @@ func readScenario(name string) ([]byte, error) {
 	}
 	if text, ok := scenarios.Find(name); ok { // also if there is a folder of that name
 		return text, nil
+	}
+	if d, ok := scenario.FindDrawn(name); ok {
+		return d.Text, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, err

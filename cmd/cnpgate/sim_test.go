@@ -239,3 +239,19 @@ func TestSimInterrupted(t *testing.T) {
 		t.Errorf("%v: left behind are %v", err, files)
 	}
 }
+
+// TestSimDraw: a row for each drawn network and the sum, the same each time; a row's name is a scenario.
+func TestSimDraw(t *testing.T) {
+	dir := workspace(t)
+	first := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp").stdout
+	lines := strings.Split(strings.TrimSpace(first), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "draw-2-1 ") || !strings.HasPrefix(lines[3], "long-haul-cnp: ") {
+		t.Fatalf("the table is\n%s", first)
+	}
+	if again := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp", "--cores", "1").stdout; again != first {
+		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
+	}
+	if one := simulated(t, dir, "draw-2-1", "--response", "ecn", "--set", "length=100us").stdout; !strings.HasPrefix(one, "draw-2-1: ") {
+		t.Errorf("the scenario draw-2-1:\n%s", one)
+	}
+}

@@ -33,6 +33,9 @@ func simulate(ctx context.Context, progress io.Writer, runs []*simRun, atATime i
 					bar.show(i, p)
 					return ctx.Err()
 				})
+				if r.brief && r.outcome != nil {
+					r.outcome.Series = nil
+				}
 				bar.done(i)
 			}
 		})

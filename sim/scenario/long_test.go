@@ -4,5 +4,6 @@ package scenario_test
 
 const (
 	drawnNetworks = 60
+	drawnNICs     = 400
 	thorough      = true
 )

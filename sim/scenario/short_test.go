@@ -4,5 +4,6 @@ package scenario_test
 
 const (
 	drawnNetworks = 2
+	drawnNICs     = 12
 	thorough      = false
 )
