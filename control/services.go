@@ -39,6 +39,7 @@ type service struct {
 
 	mutex   sync.Mutex
 	noted   bool
+	worked  bool   // since it was started last
 	problem string // why it doesn't work; "" if it does
 }
 
@@ -72,14 +73,12 @@ func (one *service) run(ctx context.Context, log zerolog.Logger, run serve) {
 	defer close(one.done)
 	again := firstAgain
 	for {
-		err := run(ctx, func(err error) {
-			if err == nil {
-				again = firstAgain
-			}
-			one.note(log, err)
-		})
+		err := run(ctx, func(err error) { one.note(log, err) })
 		if ctx.Err() != nil {
 			return
+		}
+		if one.hasWorked() {
+			again = firstAgain
 		}
 		one.note(log, err)
 		select {
@@ -91,11 +90,21 @@ func (one *service) run(ctx context.Context, log zerolog.Logger, run serve) {
 	}
 }
 
+// hasWorked reports whether the service has worked since the last call.
+func (one *service) hasWorked() bool {
+	one.mutex.Lock()
+	defer one.mutex.Unlock()
+	worked := one.worked
+	one.worked = false
+	return worked
+}
+
 // note notes whether the service works, and logs when that changes. The present reason is for the health: it may have the time or a port in it.
 func (one *service) note(log zerolog.Logger, err error) {
 	one.mutex.Lock()
 	defer one.mutex.Unlock()
 	before := one.problem
+	one.worked = one.worked || err == nil
 	if one.problem = ""; err != nil {
 		one.problem = err.Error()
 	}

@@ -43,6 +43,7 @@ func TestServiceTriedAgain(t *testing.T) {
 		}
 		s.use("a", true, 1, func(context.Context, func(error)) error { panic("the settings are the same") })
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
 		want := []time.Duration{0, ms(50), ms(150), ms(350), ms(750), ms(1550), ms(3150), ms(6350), ms(12750), ms(22750), ms(22800), ms(22900)}
 		if !slices.Equal(tries, want) {
