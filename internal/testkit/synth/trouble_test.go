@@ -93,7 +93,7 @@ func TestEarlyTimeouts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if deep < 50 || deepest < 3000 {
+	if deep < 40 || deepest < 3000 {
 		t.Errorf("%d goings back of more than 1,000 PSNs behind the last ACK, at most %d: %v", deep, deepest, rules.counts)
 	}
 	if err := checkEnd(tr, rules); err != nil {
