@@ -20,7 +20,7 @@ type episode struct {
 	nak       int64
 	rnr       int64
 	timer     int64 // ns, of the RNR NAK
-	latestNAK int64 // a NAK for any packet
+	latestNAK int64 // a NAK for any packet, since the episode before, or a short time ago
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
@@ -274,7 +274,10 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	r := &h.repeat
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, latestNAK: r.nakAt, psns: h.psnsOf(p), flags: current}
+	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, psns: h.psnsOf(p), flags: current}
+	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
+		o.latestNAK = r.nakAt
+	}
 	set := func(flag uint16, is bool) {
 		if is {
 			o.flags |= flag
