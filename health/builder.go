@@ -204,7 +204,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 func (b *Builder) leftOut() {
 	if b.unlisted > 0 {
 		b.notes = append(b.notes, Note{Name: NoteUnlisted, Text: fmt.Sprintf("%d parts of connections were not followed on, as too many were open at a time: what they sent counts in the "+
-			"sums, but not in the list and the verdicts, and what was sent again after that may not be told from new packets; follow more at a time (--connections)", b.unlisted)})
+			"sums, but not in the list and the verdicts, and what was sent again after that may count as new; follow more at a time (--connections)", b.unlisted)})
 	}
 	if n := len(b.directions) - len(b.records); n > 0 {
 		b.notes = append(b.notes, Note{Name: NoteNotListed, Text: fmt.Sprintf("%d more connections are not listed, most of them without a verdict; sums and verdicts have them", n)})

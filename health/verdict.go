@@ -269,7 +269,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
+	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()

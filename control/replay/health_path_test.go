@@ -175,6 +175,9 @@ func TestHealthOfLossyPaths(t *testing.T) {
 	}
 }
 
+// weakest is the only capture with a lower bound.
+const weakest = "TestHealthOfTraces/short_timeout_acks_lost/host0"
+
 // checkCauses compares the causes of all packets that were sent again.
 func checkCauses(t *testing.T, truth *lossypath.Truth, r *health.Report) {
 	t.Helper()
@@ -193,7 +196,11 @@ func checkCauses(t *testing.T, truth *lossypath.Truth, r *health.Report) {
 	}
 	before, behind := truth.Lost()
 	text := fmt.Sprintf("got %v, want %v; lost before %d, want %d; behind %d, want %d", got, want, r.Summary.LostUpstream, before, r.Summary.LostDownstream, behind)
-	if len(got) > 0 && all == 0 || right*100 < all*97 || got[lossypath.Spurious] > want[lossypath.Spurious]+all*3/100 {
+	least, more := uint64(98), uint64(0)
+	if t.Name() == weakest { // two of three lost ACKs look like the short time-outs around them
+		least, more = 97, 4
+	}
+	if len(got) > 0 && all == 0 || right*100 < all*least || got[lossypath.Spurious] > want[lossypath.Spurious]+more {
 		t.Errorf("%s: %.1f %% right", text, 100*float64(right)/float64(max(all, 1)))
 	}
 	t.Log(text)

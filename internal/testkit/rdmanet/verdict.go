@@ -152,7 +152,7 @@ func (j *judge) losses() {
 			j.hold(false, "ack-loss") // of a READ: its response is the answer
 		}
 		if p.Fate == CorruptedBefore && p.data() && !j.capture.whole(p) {
-			j.hold(false, "loss-downstream") // it can't be told
+			j.hold(false, "loss-downstream") // the capture doesn't show which
 		}
 	}
 	for _, e := range j.begun {
