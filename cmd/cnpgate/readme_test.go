@@ -118,3 +118,18 @@ func TestSimulatorSample(t *testing.T) {
 		t.Errorf("%s differs from (%v; scripts/figures writes it)\n%s", name, err, sample)
 	}
 }
+
+// TestEffectPicture: docs/effect.svg is what the command draws.
+func TestEffectPicture(t *testing.T) {
+	const name = "../../docs/effect.svg"
+	dir := t.TempDir()
+	simulated(t, dir, "incast-10ms", "--response", "standard-cnp", "--svg", "drawn")
+	want := get(t, dir, "drawn-standard-cnp.svg")
+	picture, err := os.ReadFile(name)
+	if err == nil && *update {
+		err = os.WriteFile(name, []byte(want), 0o600)
+	}
+	if err != nil || string(picture) != want && !*update {
+		t.Errorf("%s is not what cnpgate sim incast-10ms --response standard-cnp --svg draws (%v; scripts/figures writes it)", name, err)
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // The plot of docs/incast.svg, in pixels: where its axes are, and how far they reach.
 const (
-	left, right, top, bottom = 60, 940, 40, 260
+	left, right, top, bottom = 60, 920, 40, 260
 	lastMS, mostMB           = 150, 70
 	points                   = 300 // of a line: more can't be distinguished
 )
@@ -36,20 +36,18 @@ func drawDepths(ecn, cnp *scenario.Outcome) string {
 		fmt.Fprintf(&b, `<text x="%.0f" y="280" text-anchor="middle">%d%s</text>`+"\n", x(float64(ms)), ms, unit)
 	}
 	for _, line := range []struct {
-		of                   *scenario.Outcome
-		colour, title        string
-		titleX, aboveOrBelow float64
-	}{{ecn, "#b23b2e", "ECN and the receiver's CNP", x(103), -22}, {cnp, "#1f6f3f", "standard CNP from cnpgate", x(38), -20}} {
+		of             *scenario.Outcome
+		colour, title  string
+		titleX, titleY float64 // where no line is: beside the first peak, and above the short queue
+	}{{ecn, "#b23b2e", "ECN and the receiver's CNP", x(13), y(48)}, {cnp, "#1f6f3f", "cnpgate: standard CNP", x(14), y(8)}} {
 		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.5" points="`, line.colour)
-		var last float64
 		for i, depth := range longest(line.of) {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			last = float64(depth) / 1e6
-			fmt.Fprintf(&b, "%.0f,%.0f", x(float64(i)*lastMS/points), y(last))
+			fmt.Fprintf(&b, "%.0f,%.0f", x(float64(i)*lastMS/points), y(float64(depth)/1e6))
 		}
-		fmt.Fprintf(&b, `"/>`+"\n"+`<text x="%.0f" y="%.0f" fill="%s">%s</text>`+"\n", line.titleX, y(last)+line.aboveOrBelow, line.colour, line.title)
+		fmt.Fprintf(&b, `"/>`+"\n"+`<text x="%.0f" y="%.0f" fill="%s">%s</text>`+"\n", line.titleX, line.titleY, line.colour, line.title)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
