@@ -179,6 +179,9 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 		if f.Slowed != nil {
 			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
 		}
+		if f.AtFairRate {
+			slowed = "at fair rate"
+		}
 		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Bytes, f.Queued,
 			f.Notifications, megabits(f.Before), megabits(f.After), slowed)
 	}
