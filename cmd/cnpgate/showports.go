@@ -88,11 +88,12 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 }
 
 func printQueues(to io.Writer, c *report.Counters) error {
-	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
+	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY")
 	for i := range c.Ports {
 		p := &c.Ports[i]
+		keeps, notifies := p.Levels()
 		for _, q := range p.Queues {
-			w.row(p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(p.KMinBytes), report.Size(p.KMaxBytes), report.Size(p.CapacityBytes))
+			w.row(p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(keeps), report.Size(notifies), report.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()
