@@ -10,7 +10,7 @@ go_release=1.26.8
 lint_release=v2.12.2
 testsum_release=v1.13.0
 
-# abi is the number in the names of DPDK's packages: of DPDK 22.11 (Debian 12), 23.11 (Ubuntu 24.04) or 24.11 (Debian 13).
+# abi is the number in the names of DPDK's packages: of DPDK 22.11 (Debian 12), 24.11 (Debian 13), or 23.11 (Ubuntu 24.04, not tried).
 abi=23
 case $(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) in
 noble) abi=24 ;;

@@ -148,7 +148,7 @@ const play = async () => {
   };
   const player = new Player(recording.events ?? [], { restart, apply });
   byId("main").prepend(player.node);
-  title = recording.title;
+  title = recording.title || "a run";
   setText(byId("title"), `cnpgate: recording of ${title}`);
   say("");
 };
