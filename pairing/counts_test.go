@@ -1,3 +1,5 @@
 package pairing
 
 var connectionCounts = []int{2000, 16000, 100_000}
+
+const mostConnections = 16000
