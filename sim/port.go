@@ -20,7 +20,7 @@ type port struct {
 	lose       uint64 // a frame is lost if 64 random bits are below this
 	random     splitmix.Rand
 	queues     [classes]fifo
-	flight     fifo  // on the link, in the order of their arrival
+	flight     flight
 	stoppedTo  int64 // the other end has asked for no data until then, ns
 	ingress    ingress
 	ecn        ecn
@@ -87,11 +87,11 @@ func (l *lines) start(n int32, f int32, now int64) {
 	if l.passed != nil {
 		l.pass(n, f, now, at)
 	}
-	l.store.at(f).at = at
-	if p.flight.empty() {
+	if p.flight.frames.Len() == 0 {
 		l.agenda.Set(l.arrivalOf(n), at)
 	}
-	p.flight.push(&l.store, f)
+	p.flight.frames.Push(flying{at, f, length})
+	p.flight.bytes += int64(length)
 }
 
 // transmit starts the next frame of a port whose line is free.
@@ -135,13 +135,13 @@ func (l *lines) wake(n int32, now int64) {
 // arrive processes the frame at the far end of a port's link.
 func (s *Sim) arrive(n int32, now int64) {
 	p := &s.ports[n]
-	f := p.flight.pop(&s.store)
-	if p.flight.empty() {
-		s.agenda.Set(s.arrivalOf(n), virtual.Never)
-	} else {
-		s.agenda.Set(s.arrivalOf(n), s.store.at(p.flight.first).at)
+	arrived, next := p.flight.frames.Pop(), virtual.Never
+	p.flight.bytes -= int64(arrived.length)
+	if p.flight.frames.Len() > 0 {
+		next = p.flight.frames.At(0).at
 	}
-	in := p.peer
+	s.agenda.Set(s.arrivalOf(n), next)
+	f, in := arrived.frame, p.peer
 	node := s.ports[in].node
 	switch s.kinds[node] {
 	case HostNode:

@@ -102,7 +102,7 @@ func (l *lines) account() error {
 		for class := range p.queues {
 			held += p.queues[class].count(&l.store)
 		}
-		held += p.flight.count(&l.store)
+		held += p.flight.frames.Len()
 	}
 	free := fifo{first: l.store.free}
 	if n := l.store.places - free.count(&l.store); n != held {

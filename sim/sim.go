@@ -125,7 +125,6 @@ func (g *graph) addPort(l *Link, node, number int, peer int32) {
 	for class := range p.queues {
 		p.queues[class].first = none
 	}
-	p.flight.first = none
 	p.ingress.pfc = l.PFC && g.network.Nodes[node].Kind == SwitchNode
 	g.ports = append(g.ports, p)
 	g.portNumber = append(g.portNumber, number)

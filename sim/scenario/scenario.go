@@ -154,7 +154,9 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 			return nil, run.failed(err)
 		}
 	}
-	return run.Outcome()
+	o, err := run.Outcome()
+	run.Release()
+	return o, err
 }
 
 // Running is a simulation of a scenario with one response, which its caller runs.
