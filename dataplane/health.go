@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -74,6 +75,16 @@ func (i *inspector) inspect(b *frames.Batch) {
 		}
 	}
 	b.InHand = frames.NotInHand
+}
+
+// dropped says that a frame of a flow, which was received in a batch that inspect saw, went no further: a queue was full, or was emptied.
+func (i *inspector) dropped(flow flowtable.Ref, f burst.Frame) {
+	if i.follower == nil || i.closed {
+		return
+	}
+	var p packet.Parsed
+	packet.Parse(i.IO.Bytes(f), f.Len, &p)
+	i.follower.Dropped(flow, &p, i.Now)
 }
 
 // mayInspect reports whether to inspect a batch.

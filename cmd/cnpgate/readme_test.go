@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,22 +97,39 @@ func TestReadmeReplay(t *testing.T) {
 	}
 }
 
-// TestReadmeNumber: the times below the README's first picture are those of a run.
-func TestReadmeNumber(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// TestSimulatorSample: the sample in docs/simulator.md is what the command prints.
+func TestSimulatorSample(t *testing.T) {
+	const name, begin, end = "../../docs/simulator.md", "\n```\nincast-10ms: ", "\n```\n"
+	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := simulated(t, t.TempDir(), "incast-10ms", "--response", "ecn,standard-cnp", "--set", "length=12ms", "-o", "json")
-	var runs []struct {
-		Crossed  float64 `json:"crossed_ns"`
-		SlowDown float64 `json:"slow_down_ns"`
+	head, after, found := strings.Cut(string(page), begin)
+	_, tail, ends := strings.Cut(after, end)
+	if !found || !ends {
+		t.Fatalf("%s has no block that begins with %q", name, begin)
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &runs); err != nil {
-		t.Fatal(err)
+	sample := strings.TrimSuffix(simulated(t, t.TempDir(), "incast-10ms", "--response", "ecn,standard-cnp").stdout, "\n")
+	want := head + "\n```\n" + sample + end + tail
+	if *update {
+		err = os.WriteFile(name, []byte(want), 0o600)
 	}
-	want := fmt.Sprintf("first slow-down: %.2f µs with cnpgate, %.1f ms with the receiver's CNP", (runs[1].SlowDown-runs[1].Crossed)/1e3, (runs[0].SlowDown-runs[0].Crossed)/1e6)
-	if !strings.Contains(string(readme), want) {
-		t.Errorf("README.md doesn't say %q", want)
+	if err != nil || string(page) != want && !*update {
+		t.Errorf("%s differs from (%v; scripts/figures writes it)\n%s", name, err, sample)
+	}
+}
+
+// TestEffectPicture: docs/effect.svg is what the command draws.
+func TestEffectPicture(t *testing.T) {
+	const name = "../../docs/effect.svg"
+	dir := t.TempDir()
+	simulated(t, dir, "incast-10ms", "--response", "standard-cnp", "--svg", "drawn")
+	want := get(t, dir, "drawn-standard-cnp.svg")
+	picture, err := os.ReadFile(name)
+	if err == nil && *update {
+		err = os.WriteFile(name, []byte(want), 0o600)
+	}
+	if err != nil || string(picture) != want && !*update {
+		t.Errorf("%s is not what cnpgate sim incast-10ms --response standard-cnp --svg draws (%v; scripts/figures writes it)", name, err)
 	}
 }

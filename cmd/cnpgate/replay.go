@@ -58,7 +58,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 			}
 			switch {
 			case len(args) == 0:
-				return f.serve(c, webserver.Playground{}, "diagnose.html")
+				return f.serve(c, webserver.Playground{Entry: "diagnose.html"})
 			case f.health:
 				return f.judge(c, args[0])
 			}
@@ -117,10 +117,10 @@ func (f *replayFlags) check(c *cobra.Command) error {
 }
 
 // serve serves a page until Ctrl-C.
-func (f *replayFlags) serve(c *cobra.Command, source webserver.Source, path string) error {
+func (f *replayFlags) serve(c *cobra.Command, source webserver.Source) error {
 	ctx, stop := untilStopped()
 	defer stop()
-	return serveWeb(ctx, c, f.listen, source, path)
+	return serveWeb(ctx, c, f.listen, source)
 }
 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
@@ -166,7 +166,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	}
 	recording := &webserver.Recording{Title: in}
 	recording.AddReplay(result, options.Recorder)
-	return f.serve(c, recording, "")
+	return f.serve(c, recording)
 }
 
 // write replays, and writes the report; to standard output only once the files are complete, and if no page shows it.
@@ -208,7 +208,7 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 		return err
 	}
 	if f.web {
-		return f.serve(c, &webserver.Diagnosis{Diagnosis: d}, "diagnose.html#report")
+		return f.serve(c, &webserver.Diagnosis{Diagnosis: d})
 	}
 	r := d.Report
 	if f.output == "json" {

@@ -70,6 +70,9 @@ func (f *fake) start() {
 			defer f.mutex.Unlock()
 			return api.Health{Healthy: len(f.unhealthy) == 0, Problems: f.unhealthy}
 		},
+		api.ModePath: func(*http.Request) any {
+			return api.Modes{Ports: []api.PortMode{{Port: "p0", Mode: "send"}, {Port: "p1", Mode: "observe"}}}
+		},
 		api.EpisodesPath:      f.episodesFrom,
 		api.NotificationsPath: f.notifications,
 		api.ReloadsPath: func(*http.Request) any {

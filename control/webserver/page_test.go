@@ -31,7 +31,7 @@ var tabs = []struct{ name, shows string }{
 	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
 	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
-	{"health", `document.body.textContent.includes('no link since noon')`},
+	{"health", `['no link since noon', 'p5 does not forward', 'send, and observe of p1'].every((text) => document.querySelector('main').textContent.includes(text))`},
 	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
 	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
 	{"host=10.1.0.0", `document.querySelectorAll('.explanation').length === 1 && document.body.textContent.includes('10.1.0.0 now') === false && document.querySelectorAll('tbody tr').length > 20`},
@@ -45,6 +45,8 @@ func TestPage(t *testing.T) {
 	f.rdma = diagnosed(t).Report
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), view())
+	p.Wait(`document.querySelector('.tabs [aria-current]')?.textContent === 'Health'
+		&& ['mode send, and observe of p1', 'p5 does not forward'].every((text) => document.querySelector('header .status').textContent.includes(text))`)
 	for _, tab := range tabs {
 		browser.Eval[string](p, "location.hash = '"+tab.name+"'")
 		p.Wait(tab.shows)
@@ -89,10 +91,16 @@ func replayed(t *testing.T) *Recording {
 	return recording
 }
 
-// TestRecordings: a replay is played: at its end the page shows what the report says, in the middle less; a simulation's results are plotted.
+// TestRecordings: a replay has its title, is opened at its start and played: at its end the page shows what the report says, in the middle less; a simulation's
+// results are plotted.
 func TestRecordings(t *testing.T) {
 	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL()+"#notifications", view())
+	p.Wait(`document.querySelector('input[type=range]')?.value === '0' && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
+	if n := browser.Eval[int](p, "document.querySelectorAll('tbody .why').length"); n == 16 {
+		t.Error("a recording is opened at its end, expected at its start")
+	}
+	browser.Eval[string](p, `(() => { const s = document.querySelector('input[type=range]'); s.value = s.max; s.dispatchEvent(new Event('input')); return ''; })()`)
 	p.Wait(`document.querySelectorAll('tbody .why').length === 16 && document.body.textContent.includes('16 sent')`)
 	p.Accessible()
 	browser.Eval[string](p, `location.hash = 'episodes'; fetch('/recording').then((r) => r.json()).then((r) => {
