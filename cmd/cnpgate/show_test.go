@@ -62,13 +62,13 @@ const congested = `{"episodes":[
 {"id":2,"port":"wan","class":"data","start":"2026-01-02T04:00:00Z","end":null,"peak_bytes":50,"ecn_marked":0,"notifications":{},"notifications_observed":0,"flows":[],"senders":[],"more_senders":0}]}
 `
 
-const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90000 bytes; 12 packets marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of the gateway were overwritten before they were counted
-  SOURCE    QP  DESTINATION  QP  BYTES   MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
-  10.1.0.1  17  10.2.0.1     18  500000  60000        3         2500.000       1.250         yes
-  10.1.0.2  -   10.2.0.1     19  4000    3000         0         -              -             -
-  10.1.0.3  -   10.2.0.1     20  30      20           1         9.000          9.000         no
-2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50 bytes; 0 packets marked; notifications: -
-  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
+const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90KB; 12 packets marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of the gateway were overwritten before they were counted
+  SOURCE    QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
+  10.1.0.1  17  10.2.0.1     18  500KB  60KB         3         2.5Gbps      1.25Mbps    yes
+  10.1.0.2  -   10.2.0.1     19  4KB    3KB          0         -            -           -
+  10.1.0.3  -   10.2.0.1     20  30B    20B          1         9Mbps        9Mbps       no
+2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50B; 0 packets marked; notifications: -
+  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
 `
 
 // proxied is what a gateway with two proxies answers.

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // kind is a form of values. It has no state.
@@ -204,7 +205,7 @@ func (decimalKind) Form(rl rule) form[uint64] {
 }
 
 // parseDecimal reads a decimal fraction as millionths.
-func parseDecimal(text string) (uint64, error) { return parseUnits(text, []unit{{"", million}}) }
+func parseDecimal(text string) (uint64, error) { return units.Parse(text, []units.Unit{{Factor: million}}) }
 
 func (choiceKind) Form(rl rule) form[int] {
 	return form[int]{either(rl.one), func(text string) (int, error) { return slices.Index(rl.one, text), CheckWord(text, rl.one) }}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 func main() {
@@ -158,7 +159,7 @@ func (l load) String() string {
 }
 
 func (l load) explain() string {
-	return fmt.Sprintf("with %d, then %d, then %d Mbit/s offered to a WAN port of %d", l[0].rate/1e6, l[1].rate/1e6, l[2].rate/1e6, int64(wanRate/1e6))
+	return fmt.Sprintf("with %s, then %s, then %s offered to a WAN port of %s", units.Rate(l[0].rate), units.Rate(l[1].rate), units.Rate(l[2].rate), units.Rate(float64(wanRate)))
 }
 
 // overload is when more than the WAN port's rate is offered, counted from the first frame.
