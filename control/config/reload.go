@@ -197,21 +197,30 @@ func (c *Config) Refused(faults []Fault) error {
 
 // find returns the place of a key within a part of a document, nil if it isn't there.
 func find(v reflect.Value, key string) *place {
-	at := v.Addr().Interface().(interface{ where() *place }).where()
-	if at.path == key {
-		return at
+	if found := lookUp(v, key); found.IsValid() {
+		return found.Addr().Interface().(interface{ where() *place }).where()
 	}
-	if items := v.FieldByName("Items"); items.IsValid() {
-		for i := range items.Len() {
-			if at := find(items.Index(i), key); at != nil {
-				return at
+	return nil
+}
+
+// lookUp returns the value of a key within a part of a document, the zero Value if it isn't there.
+func lookUp(v reflect.Value, key string) reflect.Value {
+	if v.Addr().Interface().(interface{ where() *place }).where().path == key {
+		return v
+	}
+	for _, name := range []string{"Items", "Entries"} {
+		if items := v.FieldByName(name); items.IsValid() {
+			for i := range items.Len() {
+				if found := lookUp(items.Index(i), key); found.IsValid() {
+					return found
+				}
 			}
 		}
 	}
 	for _, f := range fieldsOf(v.Type()) {
-		if at := find(v.Field(f.index), key); at != nil {
-			return at
+		if found := lookUp(v.Field(f.index), key); found.IsValid() {
+			return found
 		}
 	}
-	return nil
+	return reflect.Value{}
 }
