@@ -161,8 +161,8 @@ func (h *judge) learned() error {
 
 // pass reads the capture once, and gives each RoCEv2 packet of the present share to a function. CNPs belong to all: anybody may send one.
 func (h *judge) pass(each func(b []byte)) error {
-	skips := h.shares > 1 && h.places != nil
-	if h.frames = 0; !skips {
+	h.skips = h.shares > 1 && h.places != nil
+	if h.frames = 0; !h.skips {
 		h.account = account{}
 	}
 	if err := h.capture.rewind(); err != nil {
@@ -181,11 +181,13 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.progress(h.frames)
 		}
 		h.now = frame.Time + epoch
-		if skips && h.elsewhere() {
+		if h.skips && h.elsewhere() {
 			continue
 		}
 		if frame.Unread != "" {
-			h.account.link(frame.Unread, uint64(h.frames))
+			if !h.skips {
+				h.account.link(frame.Unread, uint64(h.frames))
+			}
 			h.place(false)
 			continue
 		}
@@ -222,6 +224,7 @@ type judge struct {
 	now        int64
 	directions *census       // while they are counted
 	places     []place       // by frame, if there are shares
+	skips      bool          // the present pass skips the frames of other shares, which were accounted for before
 	begun      int           // flows, meanwhile
 	trace      *health.Trace // of a connection, once there is a report
 
@@ -379,7 +382,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	if h.frame.Reason != dissect.None && h.parsed.Kind == packet.MACControl {
 		h.pause(b)
 	}
-	h.account.note(&h.frame, uint64(h.frames))
+	if !h.skips {
+		h.account.note(&h.frame, uint64(h.frames))
+	}
 	return h.frame.Frame, h.frame.Reason == dissect.None
 }
 

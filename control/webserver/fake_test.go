@@ -185,7 +185,7 @@ func (f *fake) notifications(r *http.Request) any {
 	outcome := r.URL.Query().Get("outcome")
 	for i := range f.perAnswer {
 		n := report.Notification{Time: f.now().Add(time.Duration(i) * time.Millisecond), Number: first + uint64(i), Outcome: "sent", Port: "p1", Class: "lossless", SentBy: "p0", Kind: "standard-cnp",
-			Action: "slow-down", SourceIP: f.sender(i), DestinationIP: f.receiver(i), DestinationQP: 18, QPState: "confirmed", DepthBytes: 70000, Why: "queue p1/lossless holds 70000 bytes; senders are notified above 60000 bytes"}
+			Action: "slow-down", SourceIP: f.sender(i), DestinationIP: f.receiver(i), DestinationQP: 18, QPState: "confirmed", DepthBytes: 70000, Why: "queue p1/lossless holds 70KB; senders are notified above 60KB"}
 		if outcome == "suppressed" {
 			n.Outcome, n.Reason, n.Kind, n.Action = outcome, "flow-limit", "", ""
 		}
