@@ -42,10 +42,8 @@ func TestPlanningTable(t *testing.T) {
 	end := begin + strings.Index(text[begin:], "\n\n") + 1
 	if *measurePlanning {
 		var rows strings.Builder
-		for _, n := range planningConnections {
-			for m := range planningMixes {
-				rows.WriteString(newPlanned(t, n, m).row(t))
-			}
+		for _, r := range planningRows() {
+			rows.WriteString(newPlanned(t, r.connections, r.mix).row(t))
 		}
 		if err := os.WriteFile(page, []byte(text[:begin]+rows.String()+text[end:]), 0o644); err != nil {
 			t.Fatal(err)
@@ -53,22 +51,36 @@ func TestPlanningTable(t *testing.T) {
 		return
 	}
 	rows := strings.Split(strings.TrimSpace(text[begin:end]), "\n")
-	if len(rows) != len(planningConnections)*len(planningMixes) {
-		t.Fatalf("%d rows, expected %d", len(rows), len(planningConnections)*len(planningMixes))
+	want := planningRows()
+	if len(rows) != len(want) {
+		t.Fatalf("%d rows, expected %d", len(rows), len(want))
 	}
 	for i, row := range rows {
-		n := planningConnections[i/len(planningMixes)]
+		n := want[i].connections
 		if cells := strings.Split(row, " | "); len(cells) != 7 || cells[2] != mebibytes(flowTables(2*n)) || cells[4] != "all" {
 			t.Errorf("%s: %q: expected %s, all paired; go test ./docs -run Planning -table measures it", page, row, mebibytes(flowTables(2*n)))
 		}
 	}
-	p := newPlanned(t, planningConnections[0], 0)
-	if p.exchange(t, 20); p.paired(t) != planningConnections[0] {
-		t.Errorf("%d of %d connections are paired", p.paired(t), planningConnections[0])
+	p := newPlanned(t, want[0].connections, 0)
+	if p.exchange(t, firstRounds); p.paired(t) != want[0].connections {
+		t.Errorf("%d of %d connections are paired", p.paired(t), want[0].connections)
 	}
 }
 
-var planningConnections = []int{1000, 10_000, 100_000, 1_000_000}
+// plannedRow is what a row is of.
+type plannedRow struct{ connections, mix int }
+
+// planningRows are those of the table: of a million connections, the mix that needs most.
+func planningRows() (all []plannedRow) {
+	for _, n := range [...]int{1000, 10_000, 100_000} {
+		for m := range planningMixes {
+			all = append(all, plannedRow{n, m})
+		}
+	}
+	return append(all, plannedRow{1_000_000, len(planningMixes) - 1})
+}
+
+const firstRounds, laterRounds = 8, 2 // packets of each flow
 
 // planningMixes are ways in which connections are spread over pairs of hosts.
 var planningMixes = []struct {
@@ -204,10 +216,10 @@ func (p *planned) paired(t *testing.T) (n int) {
 func (p *planned) row(t *testing.T) string {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p.exchange(t, 20)
+	p.exchange(t, firstRounds)
 	first := p.spent / p.packets
 	p.spent, p.packets = 0, 0
-	p.exchange(t, 4)
+	p.exchange(t, laterRounds)
 	paired := "all"
 	if n := p.paired(t); n < p.connections {
 		paired = grouped(int64(n))
