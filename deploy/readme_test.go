@@ -77,7 +77,7 @@ func TestTryIt(t *testing.T) {
 	figures := regexp.MustCompile(`[\d.]+(ms|s)?\b| +`)
 	for _, line := range strings.Split(sample, "\n") {
 		if masked := figures.ReplaceAllString(line, "#"); !strings.Contains(figures.ReplaceAllString(string(out), "#"), masked) {
-			t.Errorf("the README has %q, which scripts/try doesn't print", line)
+			t.Errorf("the README has %q, which scripts/try doesn't print; scripts/figures --runs writes what it prints", line)
 		}
 	}
 }

@@ -245,6 +245,6 @@ func (s *Sim) traceGateway(g *gateway, in, f int32, now int64) {
 		queue += depth
 	}
 	s.trace(f, &endpoint.Hop{
-		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(s.lineRate(out)),
+		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(min(s.lineRate(out), s.ports[out].rate)),
 	})
 }

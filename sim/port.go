@@ -2,8 +2,10 @@ package sim
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
@@ -138,7 +140,9 @@ func (s *Sim) arrive(n int32, now int64) {
 	arrived, next := p.flight.frames.Pop(), virtual.Never
 	p.flight.bytes -= int64(arrived.length)
 	if p.flight.frames.Len() > 0 {
-		next = p.flight.frames.At(0).at
+		coming := p.flight.frames.At(0)
+		fastpath.Prefetch(unsafe.Pointer(s.store.at(coming.frame))) // on a long link, the caches don't have it any more
+		next = coming.at
 	}
 	s.agenda.Set(s.arrivalOf(n), next)
 	f, in := arrived.frame, p.peer

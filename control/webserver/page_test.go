@@ -2,10 +2,13 @@ package webserver
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +69,46 @@ func TestPage(t *testing.T) {
 	f.start()
 	p.Wait(`!document.querySelector('.status').classList.contains('bad') && document.querySelector('.status').textContent.includes('connected')`)
 	p.NoErrors("502 (Bad Gateway)") // the browser reports each request of the time without a gateway
+}
+
+// TestLiveTrace: of a running gateway's connection, the page shows the same plot as of a capture's, but only once it is asked for.
+func TestLiveTrace(t *testing.T) {
+	f, d := newFake(t, 2, 10), diagnosed(t)
+	f.rdma = d.Report
+	var asked atomic.Pointer[url.Values]
+	f.trace = func(r *http.Request) any {
+		q := r.URL.Query()
+		if asked.Swap(&q) != nil { // the second time
+			return map[string]any{"requester": 0, "points": []any{}}
+		}
+		trace, err := d.Trace(0, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return trace
+	}
+	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL()+"#rdma", view())
+	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.evidence [role=status]').textContent.startsWith('Choose a connection')`)
+	if asked.Load() != nil || browser.Eval[bool](p, `document.querySelector('.sequence').checkVisibility()`) {
+		t.Error("a connection is recorded although nobody asked for it")
+	}
+	p.Accessible()
+	browser.Eval[string](p, `[...document.querySelectorAll('.verdict button')].at(-1).click(); ''`)
+	p.Wait(`document.querySelector('.sequence:not(.stale) canvas')`)
+	ends := d.Report.Connections[0].Ends
+	want := url.Values{"source_ip": {ends[0].IP.String()}, "destination_ip": {ends[1].IP.String()}, "source_qp": {fmt.Sprint(ends[0].QP)}, "destination_qp": {fmt.Sprint(ends[1].QP)},
+		"duration": {"2s"}}
+	if got := *asked.Load(); got.Encode() != want.Encode() {
+		t.Errorf("asked for %v, want %v", got, want)
+	}
+	p.Accessible()
+	if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
+		p.Save(dir + "/rdma-live.png")
+	}
+	browser.Eval[string](p, `document.querySelector('.tables button.link').click(); ''`)
+	p.Wait(`document.querySelector('.evidence [role=status]').textContent.startsWith('No packet of it')`)
+	p.NoErrors()
 }
 
 // replayed is the recording of a small replay.

@@ -135,6 +135,9 @@ func (s *Scenario) Config(r Response) (*sim.Config, error) {
 		}
 	}
 	s.setHosts(c, r, ppfc)
+	if err := s.addChanges(c, r); err != nil {
+		return nil, err
+	}
 	return c, s.doc.Err()
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,9 +45,12 @@ func readSources(root string) (s *sources, err error) {
 		switch name := strings.Trim(cells[0], "`"); {
 		case name != cells[0]:
 			s.bench[name] = cells
-		case strings.HasSuffix(name, " payload"):
+		case strings.HasSuffix(name, " payload") && len(cells) == 4:
 			s.cores[name] = cells[1:]
 		}
+	}
+	if s.cores["1 KB payload"] == nil || s.cores["4 KB payload"] == nil {
+		return nil, errors.New("docs/performance.md has no cores for 1 KB payload and 4 KB payload at three rates; scripts/bench --docs writes them")
 	}
 	return s, nil
 }
