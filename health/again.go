@@ -38,6 +38,8 @@ func (h *Half) passed(p *Packet) passed {
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
+	case h.repeat.active && !hole && (ahead(p.PSN, h.repeat.next) >= 0 || before != nil && before.time < h.repeat.at):
+		return sentAgain // not since the requester went back
 	case h.repeat.active && p.PSN == h.repeat.next:
 		return sentAgain
 	}
@@ -49,7 +51,7 @@ func (h *Half) passed(p *Packet) passed {
 		return sentAgain
 	case hole && (asked || p.Time-h.holes.since(p.PSN) < h.clean.least*9/10):
 		return late
-	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < min(h.soonest(), ms/4):
+	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
 		if returnsData(p.Opcode) && h.responseBeyond(p) > before.time {
 			return sentAgain
 		}
@@ -72,6 +74,17 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return copied
 	}
 	return sentAgain
+}
+
+// atOnce is how soon after a packet comes a copy that a network or a capture makes, if the requester is known to send again, ns.
+const atOnce = 5 * ms / 1000
+
+// copiedWithin is how soon after a packet the same one is a copy, as the requester can't have sent it again yet, or doesn't send anything again, ns.
+func (h *Half) copiedWithin() int64 {
+	if h.repeat.at != 0 {
+		return atOnce
+	}
+	return min(h.soonest(), ms/4)
 }
 
 // soonest is how soon after a request the same one can come again because of an answer, ns.
@@ -108,7 +121,7 @@ func (h *Half) settle(next *Packet) {
 		what = sentAgain
 	case hole:
 		what = late
-	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()):
+	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()), h.repeat.at != 0 && (before == nil || p.Time-before.time >= atOnce):
 		what = sentAgain
 	}
 	h.take(p, what, h.pending.before)

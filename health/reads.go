@@ -96,8 +96,7 @@ func (h *Half) readResponse(p *Packet) {
 	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
 		r.holes.add(r.next, min(uint32(d), h.restOfRead(uint32(d))), p.Time, false)
 	case d < 0:
-		const twice = 5 * ms / 1000 // a copy of the capture's
-		if before != 0 && p.Time-before < twice {
+		if before != 0 && p.Time-before < atOnce {
 			h.Duplicates++
 			return
 		}
