@@ -52,8 +52,11 @@ func (h *Half) passed(p *Packet) passed {
 	case hole && (asked || p.Time-h.holes.since(p.PSN) < h.clean.least*9/10):
 		return late
 	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
-		if returnsData(p.Opcode) && h.responseBeyond(p) > before.time {
+		switch {
+		case returnsData(p.Opcode) && h.responseBeyond(p) > before.time:
 			return sentAgain
+		case h.repeat.at != 0 && !h.twins():
+			return unclear
 		}
 		return copied
 	case !hole && returnsData(p.Opcode):
@@ -70,8 +73,10 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && older && !h.repeat.active:
-		return copied
+	case !hole && before == nil && older && !h.repeat.active:
+		if at, ok := h.sends.since(p.PSN); ok && p.Time-at < atOnce {
+			return copied
+		}
 	}
 	return sentAgain
 }
@@ -86,6 +91,9 @@ func (h *Half) copiedWithin() int64 {
 	}
 	return min(h.soonest(), ms/4)
 }
+
+// twins reports whether the capture has many packets twice.
+func (h *Half) twins() bool { return 4*h.Duplicates > h.Requests.Packets+h.Responses.Packets }
 
 // soonest is how soon after a request the same one can come again because of an answer, ns.
 func (h *Half) soonest() int64 {
@@ -114,7 +122,12 @@ func (h *Half) settle(next *Packet) {
 	const once = ms / 50 // a requester that sends only what is missing takes longer
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
-	switch {
+	switch soon := !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
+	case soon: // copies of others come between those
+		r := &h.repeat
+		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
+			what = sentAgain
+		}
 	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
 	case asked && since > once:
