@@ -147,7 +147,7 @@ func (h *Half) take(p *Packet, what passed, before int64) {
 		i = h.holes.n // it was missing
 	}
 	if i >= 0 {
-		h.holes.fill(i, p.PSN)
+		h.holes.fill(i, p.PSN, h.psnsOf(p))
 		h.Goodput += uint64(p.Data)
 	}
 	switch {
