@@ -1,5 +1,7 @@
 package health
 
+import "github.com/cnpgate/cnpgate/internal/packet"
+
 // causeOf says why an episode began, by what is known now.
 func (h *Half) causeOf(o *episode) Cause {
 	switch {
@@ -186,10 +188,20 @@ func (h *Half) conclude(o *episode) {
 		return
 	}
 	cause := h.causeOf(o)
+	if o.flags&droppedHere != 0 && (cause == Spurious || cause == undecided) {
+		cause = TimeOut
+	}
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
 	h.concluded = cause
+	if o.at == r.reads {
+		r.readCause = min(cause, Unknown)
+	}
+	if o.flags&droppedHere != 0 { // nothing is in doubt, and nothing was lost elsewhere
+		h.again(o, cause)
+		return
+	}
 	if cause != NAKSequence && cause != RNR && o.answer != 0 && h.longEnough(o) && o.flags&jumped == 0 {
 		if d.rounds++; o.flags&sameAgain == 0 {
 			d.packets++
@@ -237,9 +249,11 @@ func (h *Half) conclude(o *episode) {
 		doubt.add(o, cause)
 		doubt.lost, doubt.acks = doubt.lost+lost, doubt.acks+acks
 	}
-	if o.at == r.reads {
-		r.readCause = cause
-	}
+	h.again(o, cause)
+}
+
+// again counts what an episode has sent again.
+func (h *Half) again(o *episode, cause Cause) {
 	h.Retransmitted[cause].plus(o.requests)
 	h.Retransmitted[cause].plus(o.responses)
 	h.Episodes[cause]++
@@ -316,7 +330,8 @@ func (h *Half) decide() {
 	r.n = 0
 	for i := range r.naks { // they are lost, though not sent again yet
 		n := &r.naks[i]
-		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) {
+		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) &&
+			!h.own.has(n.psn, (n.psn+1)&packet.PSNMask, n.at) {
 			h.LostDownstream++
 		}
 	}

@@ -58,6 +58,7 @@ const (
 	alone                     // it is of one packet that asks for an answer, and nothing behind it
 	perhapsAnew               // or another connection of the QPs begins with it
 	beganAnew                 // that is so
+	droppedHere               // the gateway has dropped what is missing
 )
 
 // repeat has the latest episodes, and what may cause the next one.
@@ -213,6 +214,9 @@ func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 	if !late {
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
+	if h.own.n > 0 {
+		h.own.sentAgain(p.PSN, h.psnsOf(p), p.Time)
+	}
 	h.AgainRequests.add(p.Len)
 	r.noteAgain(p.PSN, h.psnsOf(p))
 	if r.n > 0 {
@@ -357,6 +361,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
+	set(droppedHere, h.own.n+int(h.own.ack) > 0 && h.byGateway(&o))
 	return o
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -92,7 +93,7 @@ func writeDraws(w io.Writer, draws []scenario.Drawn, runs []*simRun) error {
 		for i, r := range runs[n*responses:][:responses] {
 			o := r.outcome
 			part := o.All.Goodput / o.Possible
-			cells = append(cells, fmt.Sprintf("%.3f", part), o.Dropped, bytesText(o.Gateway.P99))
+			cells = append(cells, fmt.Sprintf("%.3f", part), o.Dropped, units.Size(o.Gateway.P99))
 			if o.Dropped > 0 {
 				loses[i]++
 			} else if part >= drawnGoodput {

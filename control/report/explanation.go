@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // This file words the gates of a flow that the worker knows. What each says is decided by package dataplane.
@@ -17,7 +18,7 @@ func (e *Explained) flow() Gate {
 	silent := max(f.At-f.LastSeen, 0)
 	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, Ago(silent))
 	if e.Rate != nil {
-		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, Rate(*e.Rate))
+		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, units.Rate(*e.Rate))
 	}
 	if silent > idle {
 		text = fmt.Sprintf("no packet has come for %v", Ago(silent))
@@ -108,7 +109,7 @@ func (e *Explained) queue() Gate {
 	if s.Law {
 		by = "half of the law's reference"
 	}
-	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s)", name, Size(s.Depth), Size(s.Threshold), by), s.Congested)
+	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s)", name, units.Size(s.Depth), units.Size(s.Threshold), by), s.Congested)
 	if g.State == Stops {
 		g.Text += "; if the WAN is congested behind this port, the port's rate is too high"
 		g.Key = "ports[].rate"
@@ -118,9 +119,9 @@ func (e *Explained) queue() Gate {
 
 func (e *Explained) share() Gate {
 	s := e.Standing
-	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", Rate(s.Rate), Rate(s.Fair))
+	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", units.Rate(s.Rate), units.Rate(s.Fair))
 	if !s.Law {
-		text = fmt.Sprintf("the flow has %s in the queue; those with %s or more are notified", Size(s.Queued), Size(s.Least))
+		text = fmt.Sprintf("the flow has %s in the queue; those with %s or more are notified", units.Size(s.Queued), units.Size(s.Least))
 	}
 	if s.Largest != 0 {
 		text = "more than half of the queue belongs to no RDMA flow"
@@ -218,7 +219,7 @@ func (e *Explained) since(n *notify.NotificationRecord) string {
 	case e.Rate == nil:
 		return ""
 	case before == 0:
-		return fmt.Sprintf("; now %s", Rate(*e.Rate))
+		return fmt.Sprintf("; now %s", units.Rate(*e.Rate))
 	}
-	return fmt.Sprintf("; %s before it, %s now (%+.0f %%)", Rate(before), Rate(*e.Rate), 100*(float64(*e.Rate)/float64(before)-1))
+	return fmt.Sprintf("; %s before it, %s now (%+.0f %%)", units.Rate(before), units.Rate(*e.Rate), 100*(float64(*e.Rate)/float64(before)-1))
 }
