@@ -35,7 +35,7 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 		return err
 	}
 	fmt.Fprintf(to, "%s in site %s\n", s.Name, s.Site)
-	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS")
+	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS", "WANTS", "PAIRS", "REMOTE FLOWS", "UPTIME", "VERSION")
 	for i := range s.Members {
 		m := &s.Members[i]
 		heard, round, up := "-", "-", "-"
@@ -56,6 +56,7 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 	fmt.Fprintf(to, "asks for the flows of %d pairs of hosts, is asked for %d; knows %d flows of others, keeps %d pairs for successors\n",
 		s.Shares.Wants, s.Shares.Wanted, s.Shares.RemoteFlows, s.Shares.Pairs)
 	w = newTable(to, "SERVER\tCONNECTED\tRECONNECTS\tLAST ERROR")
+	w.below = 3
 	for _, c := range s.Connections {
 		w.row(cmp.Or(c.URL, "-"), c.Connected, c.Reconnects, cmp.Or(c.Error, "-"))
 	}

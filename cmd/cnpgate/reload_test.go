@@ -66,7 +66,6 @@ func TestOperate(t *testing.T) {
 		{"reload --confirmed", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/confirm", 0, "confirmed; changed: ports[1].rtt\n", ""},
 		{"reload --revert", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/revert", 0, "reverted; changed: ports[1].rtt\n", ""},
 		{"reload --confirmed", "no reload waits to be confirmed!", "POST /v1/reload/confirm", 1, "", "no reload waits to be confirmed"},
-		{"mode", modes, "GET /v1/mode", 0, "PORT  MODE     AFTER A RELOAD\ndc    send     send\nwan   observe  send\n", ""},
 		{"mode observe --port wan -o json", modes, `PUT /v1/mode {"mode":"observe","port":"wan"}`, 0, modes + "\n", ""},
 		{"mode notify -o json", modes, `PUT /v1/mode {"mode":"send"}`, 0, modes + "\n", ""},
 		{"mode send", "a mirror port!", `PUT /v1/mode {"mode":"send"}`, 1, "", "a mirror port"},
