@@ -27,6 +27,12 @@ Below it, a line for each of the flows that sent most and for each flow whose se
 queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
 keeps the latest 256 episodes.`,
 		printed(api.EpisodesPath, printEpisodes)},
+	{"fleet", "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",
+		`A line for each gateway that may take part: its state (active, silent for more than 5 s, or unheard since the start), version, how long it has been up,
+how long ago it was heard, the time of a message to it and back, the flows and pairs that it knows of others, and the pairs of hosts that it asks about. Then
+what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped. docs/fleet.md explains all. -o json prints the API's
+answer to GET /v1/fleet.`,
+		showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print}},
 	{"health", "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 		`Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
 		judged(api.HealthPath, printHealth, isHealthy)},
