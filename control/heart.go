@@ -204,9 +204,9 @@ func (a *announcer) forwards(now bool) {
 	defer a.Unlock()
 	a.forwarding = now
 	if now {
-		announce(daemon.SdNotifyReady)
+		announce(daemon.SdNotifyReady + "\nSTATUS=forwarding")
 	} else {
-		announce(daemon.SdNotifyStopping)
+		announce(daemon.SdNotifyStopping + "\nSTATUS=draining the queues")
 	}
 }
 

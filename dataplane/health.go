@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -76,6 +77,16 @@ func (i *inspector) inspect(b *frames.Batch) {
 	b.InHand = frames.NotInHand
 }
 
+// dropped says that a frame of a flow, which was received in a batch that inspect saw, went no further: a queue was full, or was emptied.
+func (i *inspector) dropped(flow flowtable.Ref, f burst.Frame) {
+	if i.follower == nil || i.closed {
+		return
+	}
+	var p packet.Parsed
+	packet.Parse(i.IO.Bytes(f), f.Len, &p)
+	i.follower.Dropped(flow, &p, i.Now)
+}
+
 // mayInspect reports whether to inspect a batch.
 func (i *inspector) mayInspect(packets int) bool {
 	const most = healthTime * 1e9
@@ -105,6 +116,23 @@ type HealthCopy struct {
 	Connections []health.Connection // filled up to its capacity
 	At          int                 // where to begin; after it, where to go on
 	End         bool                // there are no more
+}
+
+// HealthRecording asks a worker to begin a recording, or to end it.
+type HealthRecording struct {
+	*health.Recording
+	End  bool
+	Busy bool // another one is under way
+}
+
+func (r *HealthRecording) fill(w *Worker) {
+	switch f := w.inspector.follower; {
+	case f == nil:
+	case r.End:
+		f.EndRecording(r.Recording)
+	default:
+		r.Busy = !f.Record(r.Recording, w.state.Now)
+	}
 }
 
 const (

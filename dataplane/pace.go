@@ -93,9 +93,11 @@ func (h *pacer) holdBack(b *frames.Batch, i, out int) bool {
 	case pacing.Held:
 		return true
 	case pacing.Dropped:
+		h.queuer.inspector.dropped(b.Flow[i], f)
 		h.Drop(out, counters.DroppedPacing, f)
 		b.Gone |= 1 << i
 	case pacing.HostFull:
+		h.queuer.inspector.dropped(b.Flow[i], f)
 		h.Drop(out, counters.DroppedQueueOctets, f)
 		b.Gone |= 1 << i
 	case pacing.NoSpace:

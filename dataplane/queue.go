@@ -16,6 +16,7 @@ import (
 type queuer struct {
 	*stage.State
 	responder *respond.Responder
+	inspector *inspector
 }
 
 // queue puts frames into the queue of the port's peer, class by class, and runs each class's response. Frames that don't fit are dropped.
@@ -88,14 +89,16 @@ func (q *queuer) queueFitting(b *frames.Batch, class int, these frames.Mask) (qu
 // queueOne queues a frame of a flow, or drops it if it doesn't fit.
 func (q *queuer) queueOne(out, class int, f burst.Frame, flow flowtable.Ref) bool {
 	c, limits := &q.Egress[out].Classes[class], q.Policy.Ports[out].Queue
+	reason := counters.DroppedQueueFrames
 	switch {
 	case !c.FitsBytes(limits, uint64(f.Len)):
-		q.Drop(out, counters.DroppedQueueOctets, f)
+		reason = counters.DroppedQueueOctets
 	case !c.Fits(limits, 1, 0):
-		q.Drop(out, counters.DroppedQueueFrames, f)
 	default:
 		c.Enter([]burst.Frame{f}, []flowtable.Ref{flow}, uint64(f.Len))
 		return true
 	}
+	q.inspector.dropped(flow, f)
+	q.Drop(out, reason, f)
 	return false
 }

@@ -101,14 +101,14 @@ func (w *Worker) initStages(c *Config) (err error) {
 		w.requests.passed = make([]mailbox.Box[host.Request], workers)
 	}
 	w.gateway = ownHost{State: s, requests: &w.requests, paths: d.paths, links: make([]linkHeader, len(c.Ports))}
-	w.queuer = queuer{s, w.responder}
+	w.queuer = queuer{s, w.responder, &w.inspector}
 	w.pacer = pacer{State: s, queuer: &w.queuer, law: &w.responder.Law, mail: newMailboxes[slowDown](workers, c.Ports)}
 	w.classifier = classifier{s, d.links, &w.gateway, &w.listener, &w.pacer}
 	w.learner, w.meter = learner{s, trackers}, meter{s, trackers, &w.gateway}
 	if w.inspector, err = newInspector(s, c); err != nil {
 		return err
 	}
-	w.transmitter = transmitter{s, d.links, &w.histograms}
+	w.transmitter = transmitter{s, d.links, &w.histograms, &w.inspector}
 	w.drain = drain{State: s, law: &w.responder.Law}
 	return nil
 }

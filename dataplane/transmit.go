@@ -16,6 +16,7 @@ type transmitter struct {
 	*stage.State
 	links      []*link.Link // by port; nil where a port has no flow control
 	histograms *histograms
+	inspector  *inspector
 }
 
 // completeTransmits removes the frames that the device has sent from the queues. Refused frames stay queued, in order, and their time on
@@ -136,7 +137,10 @@ func (t *transmitter) emptyClasses(port int, set egress.ClassSet) {
 		}
 		n := min(q.Classes[class].Len(), cap(t.IO.Free)-len(t.IO.Free))
 		for range n {
-			t.Drop(port, counters.DroppedPFCWatchdog, q.Classes[class].Leave())
+			_, flow := q.Classes[class].At(0)
+			f := q.Classes[class].Leave()
+			t.inspector.dropped(flow, f)
+			t.Drop(port, counters.DroppedPFCWatchdog, f)
 		}
 		t.Moved += n
 	}

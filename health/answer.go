@@ -82,6 +82,9 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.answers.latest = p.Time
 	}
 	more := ahead(acked, h.answers.acked)
+	if more >= 0 {
+		h.own.ack = 0
+	}
 	if more <= 0 && h.answers.at != 0 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 // Builder makes a Report of copies of connections, one by one.
 type Builder struct {
-	Ports []string // names of the gateway's ports; nil: none
+	Ports []string // names of the gateway's ports; nil: the packets are a capture's
 	// Offset is added to times: a gateway's clock to Unix time.
 	Offset int64
 	// Most is how many connections the report lists; 0: all. Those with verdicts come first.
@@ -178,9 +178,14 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = b.withoutCorrupted()
+	if b.Ports != nil {
+		for i := range b.verdicts {
+			b.verdicts[i].inGateway()
+		}
+	}
 	b.verdicts = append(append(b.verdicts, b.slowReceivers()...), b.Frames.verdicts()...)
 	b.leftOut()
-	r := &Report{Verdicts: grouped(b.verdicts), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
+	r := &Report{Verdicts: grouped(b.verdicts, b.Ports != nil), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	b.all.finish()
 	r.Summary = Summary{
 		Connections: len(b.directions), Bad: r.mark(), NotPaired: b.notPaired, OneDirection: b.oneDirection, Hosts: len(b.hosts), DurationNS: b.last - b.first,

@@ -1,5 +1,7 @@
 package health
 
+import "github.com/cnpgate/cnpgate/internal/packet"
+
 // causeOf says why an episode began, by what is known now.
 func (h *Half) causeOf(o *episode) Cause {
 	switch {
@@ -146,6 +148,9 @@ func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reactio
 func (h *Half) conclude(o *episode) {
 	r := &h.repeat
 	cause := h.causeOf(o)
+	if o.flags&droppedHere != 0 && cause == Spurious {
+		cause = TimeOut
+	}
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
@@ -159,6 +164,9 @@ func (h *Half) conclude(o *episode) {
 	h.Retransmitted[cause].plus(o.requests)
 	h.Retransmitted[cause].plus(o.responses)
 	h.Episodes[cause]++
+	if o.flags&droppedHere != 0 { // nothing is in doubt, and nothing was lost elsewhere
+		return
+	}
 	if (cause == TimeOut || cause == Spurious) && o.answer != 0 {
 		if h.doubts.rounds++; o.flags&sameAgain == 0 {
 			h.doubts.packets++
@@ -290,7 +298,8 @@ func (h *Half) decide() {
 	r.n = 0
 	for i := range r.naks { // they are lost, though not sent again yet
 		n := &r.naks[i]
-		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) {
+		if n.at != 0 && !n.notReady && ahead(n.psn, h.base) >= 0 && ahead(n.psn, h.next) < 0 && ahead(h.answers.acked, n.psn) <= 0 && h.holes.find(n.psn) < 0 && !r.wasLate(n.psn) &&
+			!h.own.has(n.psn, (n.psn+1)&packet.PSNMask, n.at) {
 			h.LostDownstream++
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // commands are what a person types at a host to change what a verdict is about, or to look at it more closely. $IF is the host's RDMA interface.
-func (v *Verdict) commands() []string {
+func (v *Verdict) commands(gateway bool) []string {
 	hosts, _, _ := strings.Cut(v.Subject, ", ")
 	from, to, _ := strings.Cut(hosts, " -> ")
 	const (
@@ -14,6 +14,12 @@ func (v *Verdict) commands() []string {
 		lossy = "mlnx_qos -i $IF   # at %s: is PFC on for the priority of the traffic?"
 		whole = "tcpdump -i $IF -s 192 -B 65536 -w again.pcap udp port 4791   # at %s, before the job begins"
 	)
+	switch {
+	case v.Name == GatewayDrops, v.Name == PartialPath:
+		return []string{"cnpgate show ports   # at this gateway: what each port drops, and how full its queue gets"}
+	case gateway && (v.Name == Asymmetric || v.Name == Unexplained):
+		return []string{fmt.Sprintf("cnpgate capture --flow %s,%s --data -w again.pcapng   # at this gateway", from, to)}
+	}
 	switch v.Name {
 	case ShortTimeOut:
 		return []string{

@@ -51,6 +51,7 @@ type Counts struct {
 	LostUpstream        uint64         // requests and READ responses that were lost before they came here
 	LostDownstream      uint64         // those that passed here, and were asked for again, or never acknowledged
 	AcksLost            uint64         // ACKs that passed here, and did not reach the requester in time
+	DroppedHere         [2]uint64      // requests, and responses, that the gateway dropped itself behind this place
 	NotCaptured         uint64         // packets that never passed here, but were acknowledged
 	EarlyAnswers        uint64         // requests that were recorded after their answer
 	AgainRequests       Amount         // requests that were sent again, whatever the cause
@@ -88,7 +89,7 @@ func (c *Counts) Add(o *Counts) {
 	}{
 		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
 		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
-		{&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
+		{&c.DroppedHere[0], o.DroppedHere[0]}, {&c.DroppedHere[1], o.DroppedHere[1]}, {&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
 	} {
 		*p.to += p.from
 	}

@@ -33,7 +33,7 @@ type episode struct {
 	requests   Amount // that it sent again
 	responses  Amount // of READs
 	cause      Cause  // as it seemed at its beginning
-	flags      uint16
+	flags      uint32
 }
 
 const (
@@ -53,6 +53,7 @@ const (
 	jumped                    // a READ response passed out of order
 	repeated                  // the episode before began with the same packet, and no answer came
 	wentOn                    // the requester sent something new since
+	droppedHere               // the gateway has dropped what is missing
 )
 
 // repeat has the latest episodes, and what may cause the next one.
@@ -193,6 +194,9 @@ func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 	if !late {
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
+	if h.own.n > 0 {
+		h.own.sentAgain(p.PSN, h.psnsOf(p), p.Time)
+	}
 	h.AgainRequests.add(p.Len)
 	r.noteAgain(p.PSN, h.psnsOf(p))
 	if r.n > 0 {
@@ -278,7 +282,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
 	}
-	set := func(flag uint16, is bool) {
+	set := func(flag uint32, is bool) {
 		if is {
 			o.flags |= flag
 		}
@@ -329,6 +333,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
+	set(droppedHere, h.own.n+int(h.own.ack) > 0 && h.byGateway(&o))
 	return o
 }
 

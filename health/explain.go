@@ -8,7 +8,7 @@ import (
 // explains reports whether a verdict says why packets were sent again.
 func explains(v Verdict) bool {
 	return slices.Contains([]string{
-		ShortTimeOut, BlackHole, NoAnswer, Refused, NotReady, LossUpstream, LossDownstream, AckLoss, Reordering,
+		ShortTimeOut, BlackHole, NoAnswer, Refused, NotReady, LossUpstream, LossDownstream, AckLoss, Reordering, GatewayDrops,
 	}, v.Name)
 }
 

@@ -11,7 +11,7 @@ import (
 const fewEnough = 20
 
 // grouped joins verdicts with the same name and subject, those of one name with too many subjects further, and sorts them by weight.
-func grouped(all []Verdict) []Verdict {
+func grouped(all []Verdict, gateway bool) []Verdict {
 	slices.SortStableFunc(all, func(a, b Verdict) int { return cmp.Compare(a.Name, b.Name) })
 	out := make([]Verdict, 0, min(len(all), 64)) // never nil: in JSON it's []
 	for rest := all; len(rest) > 0; {
@@ -23,7 +23,7 @@ func grouped(all []Verdict) []Verdict {
 	}
 	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
 	for i := range out {
-		out[i].Commands = out[i].commands()
+		out[i].Commands = out[i].commands(gateway)
 	}
 	return out
 }

@@ -27,6 +27,7 @@ type Half struct {
 	probes    probes
 	answers   answers
 	early     early
+	own       ownDrops
 	sends     answers // when PSNs were sent for the first time
 	ids       ids
 	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response

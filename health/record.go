@@ -49,6 +49,7 @@ type Side struct {
 	LostUpstream     uint64            `json:"lost_upstream,omitempty" doc:"Packets that were lost before they came here."`
 	LostDownstream   uint64            `json:"lost_downstream,omitempty" doc:"Packets that passed here and were lost behind: asked for again, or not acknowledged."`
 	AcksLost         uint64            `json:"acks_lost,omitempty" doc:"ACKs that passed here and were lost behind."`
+	DroppedHere      uint64            `json:"dropped_here,omitempty" doc:"Packets that this gateway's queues dropped; they are not among the lost ones."`
 	NotCaptured      uint64            `json:"not_captured,omitempty" doc:"Packets that were acknowledged, but never seen here."`
 	Duplicates       uint64            `json:"duplicates,omitempty" doc:"Packets that came twice, and were not sent again."`
 	OutOfOrder       uint64            `json:"out_of_order,omitempty" doc:"Packets that came late."`
@@ -133,7 +134,7 @@ func (c *Connection) sideOf(i int) Side {
 	h := &c.Half[i]
 	s := Side{
 		Requester: i, Packets: h.Requests, Responses: h.Responses, GoodputBytes: h.Goodput, ReadBytes: h.ReadGoodput, Retransmitted: h.Retransmissions(),
-		LostUpstream: h.LostUpstream, LostDownstream: h.LostDownstream, AcksLost: h.AcksLost, NotCaptured: h.NotCaptured, Duplicates: h.Duplicates,
+		LostUpstream: h.LostUpstream, LostDownstream: h.LostDownstream, AcksLost: h.AcksLost, DroppedHere: h.DroppedHere[0] + h.DroppedHere[1], NotCaptured: h.NotCaptured, Duplicates: h.Duplicates,
 		OutOfOrder: h.OutOfOrder, RNRNAKs: h.RNRNAKs, CE: h.CE, MessageP50: h.Sizes.Quantile(0.5), WindowPackets: h.Window, WindowBytes: h.WindowBytes,
 		StalledNS: h.Stalled, LargestDelivered: h.big.Passed, RTT: rttOf(&h.RTT, 0), ReadRTT: rttOf(&h.ReadRTT, 0),
 	}

@@ -45,6 +45,7 @@ type Totals struct {
 	LostUpstream   uint64            `json:"lost_upstream" doc:"Packets lost before they came here."`
 	LostDownstream uint64            `json:"lost_downstream" doc:"Packets that passed here and were lost behind."`
 	AcksLost       uint64            `json:"acks_lost" doc:"ACKs that passed here and were lost behind."`
+	DroppedHere    uint64            `json:"dropped_here,omitempty" doc:"Packets that this gateway's queues dropped."`
 	OutOfOrder     uint64            `json:"out_of_order" doc:"Packets that came late."`
 	Duplicates     uint64            `json:"duplicates" doc:"Packets that came twice, and were not sent again."`
 	NAKs           uint64            `json:"naks" doc:"NAKs."`
@@ -75,7 +76,7 @@ func (t *Totals) finish() {
 	t.Packets, t.Bytes = c.Requests.Packets+c.Responses.Packets, c.Requests.Bytes+c.Responses.Bytes
 	t.GoodputBytes, t.Retransmitted = c.Goodput+c.ReadGoodput, c.Retransmissions()
 	t.LostUpstream, t.LostDownstream, t.AcksLost, t.OutOfOrder, t.Duplicates = c.LostUpstream, c.LostDownstream, c.AcksLost, c.OutOfOrder, c.Duplicates
-	t.Again = c.Again()
+	t.DroppedHere, t.Again = c.DroppedHere[0]+c.DroppedHere[1], c.Again()
 	t.RNRNAKs, t.CE, t.RTT = c.RNRNAKs, c.CE, rttOf(&c.RTT, 0)
 	t.Causes = map[string]Amount{}
 	for cause, a := range c.Retransmitted {

@@ -53,7 +53,7 @@ func (c *Connection) unusual() bool {
 	_, oneSided := c.direction()
 	for i := range c.Half {
 		h, r := &c.Half[i], &c.Reaction[i]
-		if h.Retransmissions().Packets+h.RNRNAKs+h.NAKs[0]+h.LostUpstream+h.LostDownstream+h.AcksLost+h.NotCaptured+h.Duplicates+h.OutOfOrder+r.CE+r.CNPs > 0 {
+		if h.Retransmissions().Packets+h.RNRNAKs+h.NAKs[0]+h.LostUpstream+h.LostDownstream+h.AcksLost+h.NotCaptured+h.DroppedHere[0]+h.DroppedHere[1]+h.Duplicates+h.OutOfOrder+r.CE+r.CNPs > 0 {
 			return true
 		}
 	}

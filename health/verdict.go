@@ -49,19 +49,21 @@ const (
 	RoCEv1         = "rocev1"
 	Unexplained    = "retransmission-unexplained"
 	Incomplete     = "capture-incomplete"
+	GatewayDrops   = "gateway-drops"
+	PartialPath    = "partial-path" // in a gateway: Incomplete
 )
 
 // Names are all verdicts.
 var Names = []string{
 	ShortTimeOut, IgnoresCNP, LossUpstream, LossDownstream, AckLoss, Reordering, Duplication, NotReady, SlowReceiver, BlackHole, WindowLimit, Asymmetric,
-	NoAnswer, Refused, PFCPauses, PFCStorm, CENoCNP, WrongICRC, RoCEv1, Unexplained, Incomplete,
+	NoAnswer, Refused, PFCPauses, PFCStorm, CENoCNP, WrongICRC, RoCEv1, Unexplained, Incomplete, GatewayDrops, PartialPath,
 }
 
 // judge returns the verdicts about one end's requests.
 func (c *Connection) judge(i int) (all []Verdict) {
 	h := &c.Half[i]
 	for _, rule := range []func(*Connection, int) (Verdict, bool){
-		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete,
+		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete, gatewayDrops,
 	} {
 		if v, ok := rule(c, i); ok {
 			all = append(all, v)
@@ -114,7 +116,7 @@ func percent(part, of uint64) string {
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.RNRNAKs > h.Episodes[Spurious] { // a requester that waits for its receiver sends again at odd times
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
@@ -271,7 +273,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -288,7 +290,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.LostDownstream*4 < h.OutOfOrder {
+	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream*4 < h.OutOfOrder {
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -321,7 +323,7 @@ func (h *Counts) sentAgain() string {
 
 func ackLoss(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.AcksLost == 0 || h.AcksLost*10 < h.RNRNAKs { // Soft-RoCE obeys some RNR NAKs twice
+	if h.AcksLost == 0 || h.mostlyOwn(h.AcksLost) || h.AcksLost*10 < h.RNRNAKs { // Soft-RoCE obeys some RNR NAKs twice
 		return Verdict{}, false
 	}
 	return Verdict{

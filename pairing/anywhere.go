@@ -71,7 +71,10 @@ func (p *Pairing) registered() uint64 {
 // register records that a flow matches a pair without a destination, if there is one. It returns the pair.
 func (l *Learner) register(x flowtable.Index, k *flowtable.Key) *qpSlot {
 	s := l.pairing.hints.Load().undirected(k)
-	if s != nil && !l.pairing.connections.add(l.pairing.answers, l.pairing.matchHash(s), l.ref(x)) {
+	if s == nil {
+		return nil
+	}
+	if added, _ := l.pairing.connections.add(l.pairing.answers, l.pairing.matchHash(s), l.ref(x)); !added {
 		l.skipped()
 	}
 	return s

@@ -262,7 +262,7 @@ func (c *check) contradictPair() {
 	}
 	l.pairing.contradict(&c.slot)
 	c.forgetAsked()
-	*c.note = note{first: c.first, top: c.top, high: c.high, began: milliseconds(c.now), took: c.took, lease: c.lease, page: c.page}
+	*c.note = note{first: c.first, top: c.top, high: c.high, began: milliseconds(c.now), took: c.took, lease: c.lease}
 	c.portChanges = 0
 	c.acked, c.port = 0, c.SrcPort
 	c.slot.SetIdentity(c.identity(c.DestQP))

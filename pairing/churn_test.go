@@ -4,12 +4,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"unsafe"
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // TestWorkersUnderChurn: the UDP source port spreads the flows of both directions over four workers, with small tables that evict all the
@@ -18,8 +16,7 @@ func TestWorkersUnderChurn(t *testing.T) {
 	const workers, flows = 4, 40
 	c := synth.Config{Connections: 96, Messages: 24, Seed: 9, Generations: 2, CM: true, Requesters: synth.FromBoth, IPv6: true,
 		LossBefore: slightly, LossAfter: slightly, Attack: synth.Attack{Interval: 20_000, KnowsQPs: true, ACK: true, CNP: true, CM: true, Request: true}}
-	memory := make([]byte, Size(workers*flows))
-	p, err := New(memory, Config{Flows: workers * flows, Egress: []int{1, 0}, Aging: 60e9, Seed: 1})
+	p, err := New(make([]byte, Size(workers*flows)), Config{Flows: workers * flows, Egress: []int{1, 0}, Aging: 60e9, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,21 +104,19 @@ func TestWorkersUnderChurn(t *testing.T) {
 	if confirmed.Load() == 0 {
 		t.Error("nothing was confirmed")
 	}
-	n, _, _ := (&Config{Flows: workers * flows}).sizes()
-	groups, _ := carve[store.Group](memory[int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory)))%lineSize):], n+1) // as New
-	for g := range groups {
+	for g := 1; g <= p.store.Groups(); g++ {
 		for side := range 2 {
 			n := 0
-			for k := range groups[g].Used(side) {
-				if pl, ok := p.store.Occupied(&groups[g], side, k); ok {
+			for k := range p.store.Group(g).Used(side) {
+				if pl, ok := p.store.Occupied(p.store.Group(g), side, k); ok {
 					n++
 					if _, ok := p.answers.of(pl.Ref()); !ok {
 						t.Errorf("group %d, slot %d: its flow %x has ended", g, k, pl.Ref())
 					}
 				}
 			}
-			if n != groups[g].Flows(side) {
-				t.Errorf("group %d, side %d: %d slots are in use, %d are counted", g, side, n, groups[g].Flows(side))
+			if n != p.store.Group(g).Flows(side) {
+				t.Errorf("group %d, side %d: %d slots are in use, %d are counted", g, side, n, p.store.Group(g).Flows(side))
 			}
 		}
 	}

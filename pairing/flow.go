@@ -21,7 +21,7 @@ func (f *flow) answer() Answer { return f.l.answer(f.index) }
 func (f *flow) change(to func(Answer) Answer) { f.l.pairing.answers.change(f.l.ref(f.index), to) }
 
 // lock tries to take the lock of the flow's group. If it returns true, the flow still has its slot, and the caller must call unlock.
-// Another worker may have given the slot to another flow, and its page to another group, since this worker read them.
+// Another worker may have given the slot to another flow, or to another group, since this worker read them.
 func (f *flow) lock() bool {
 	if !f.slot.Group().Lock().Try() {
 		f.l.skipped()
@@ -62,9 +62,13 @@ func (f *flow) enter(p *arrival) bool {
 
 // assign finds a slot and begins the flow's note, under Store.Lock; full reports that there is no free slot.
 func (f *flow) assign(p *arrival) (ok, full bool) {
-	all, s, ref := f.l.pairing, f.l.pairing.store, f.l.ref(f.index)
+	all, s := f.l.pairing, f.l.pairing.store
 	key, side := all.groupOf(f.l.table.Key(f.index))
-	g, busy := f.group(&key, side, p.now)
+	source := all.sourceHash(&key, side)
+	g, busy := f.group(&key, side)
+	if g == nil && !busy && f.evict(source, true, p.now) {
+		g, busy = f.group(&key, side)
+	}
 	if g == nil {
 		return false, !busy
 	}
@@ -73,32 +77,56 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		return false, false
 	}
 	defer g.Lock().Release()
+	defer s.Tidy(g)
 	if side == 1 && !f.takeSide(g, key.Scope) {
 		return false, true
 	}
-	slot, ok := s.Empty(g, side, p.now, func(r store.Ref) bool {
-		a, live := all.answers.of(r)
-		return !live || a.Ended() != Open
-	})
-	if ok && slot.Ref() != 0 { // of a flow that has ended
-		if peer, ok := slot.Unpair(); ok {
-			all.answers.withdraw(peer.Ref())
-		}
-		slot.Vacate(slot.Ref())
+	slot, ok := s.Empty(g, side, p.now, all.answers.ended)
+	if !ok && f.evict(source, false, p.now) {
+		slot, ok = s.Empty(g, side, p.now, all.answers.ended)
 	}
+	if ok {
+		all.release(&slot) // of a flow that has ended
+	}
+	ref := f.l.ref(f.index)
 	if !ok || !all.connect(&key, 1-side, p.DestQP, ref) {
 		return false, true
 	}
-	*f.note = note{began: milliseconds(p.now), page: slot.Spot()}
+	*f.note = note{began: milliseconds(p.now)}
 	f.slot, f.track.slot = slot, slot.InStore()
 	f.flags &^= sends | sure
 	f.portChanges, f.asks = 0, 0
 	f.last |= inexact
 	f.acked = 0
 	f.noteService(p)
-	f.lease = f.slot.Occupy(ref, f.identity(p.DestQP))
+	f.lease = f.slot.Occupy(ref, f.identity(p.DestQP), source, p.now)
 	f.restartPace()
 	return true, false
+}
+
+// evict takes back slots when there is none for a flow of a source, or no group, under Store.Lock, and evicts a flow if necessary. It reports whether
+// the caller should try again.
+func (f *flow) evict(source uint64, group bool, now int64) bool {
+	all := f.l.pairing
+	victim, found, again := all.store.Reclaim(source, group, now, all.answers.ended)
+	if found {
+		f.l.counts.change().Displaced++
+		all.answers.withdraw(victim.Ref())
+		all.release(&victim)
+		all.store.Evicted(&victim)
+	}
+	return again
+}
+
+// release takes a slot from its flow, under the group's lock, and withdraws the answer of the flow's peer flow, if it has any.
+func (p *Pairing) release(slot *store.Slot) {
+	if slot.Ref() == 0 {
+		return
+	}
+	if peer, ok := slot.Unpair(); ok {
+		p.answers.withdraw(peer.Ref())
+	}
+	vacate(slot)
 }
 
 // countPackets records the number of packets until the source QP was confirmed. While it is confirmed the flow is not judged.

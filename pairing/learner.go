@@ -131,13 +131,13 @@ func (l *Learner) End(x flowtable.Index) {
 	slot.Vacate(l.ref(x))
 }
 
-// slotOf returns the flow's slot; ok is false if it has none, or no longer has it. Until a slot is free, its page stays where it is.
+// slotOf returns the flow's slot; ok is false if it has none, or no longer has it. Until a slot is empty, it stays where it is.
 func (l *Learner) slotOf(x flowtable.Index) (slot store.Slot, ok bool) {
 	number := l.tracks[x].slot
 	if number == 0 {
 		return slot, false
 	}
-	slot = l.pairing.store.At(number, l.notes[x].page)
+	slot = l.pairing.store.At(number)
 	return slot, slot.Ref() == l.ref(x)
 }
 

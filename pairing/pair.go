@@ -18,6 +18,12 @@ func (all answers) find(r store.Ref) (t *flowtable.Reader, x flowtable.Index, s 
 	return t, x, s, s.Live() && r.Is(s.Generation())
 }
 
+// ended reports whether a flow has ended, or its record is closed.
+func (all answers) ended(r store.Ref) bool {
+	a, live := all.of(r)
+	return !live || a.Ended() != Open
+}
+
 // of returns the flow's answer.
 func (all answers) of(r store.Ref) (Answer, bool) {
 	_, _, s, ok := all.find(r)

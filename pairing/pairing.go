@@ -51,24 +51,25 @@ type Pairing struct {
 
 const (
 	lineSize     = 64
-	flowsAGroup  = 10 // flows for each group, on average
-	flowsAPage   = 4  // flows for each page of slots
+	flowsAQPSet  = 4  // flows for each set of facts about QPs of connections: a quarter of it is used
 	flowsACMSet  = 64 // flows for each set of CM records, and of facts about UD
 	maxLearners  = 256
 	maxFlows     = 1 << 28
-	cacheLinePad = 4 * lineSize // bytes that aligning four arrays may need
+	cacheLinePad = 9 * lineSize // bytes that aligning the arrays may need
 )
-
-func (c *Config) sizes() (groups, pages, sets int) {
-	return c.Flows/flowsAGroup + 64, c.Flows/flowsAPage + 128, c.Flows/flowsACMSet + 64
-}
 
 // Size is the number of bytes that New needs.
 func Size(flows int) int {
-	groups, pages, sets := (&Config{Flows: flows}).sizes()
-	return lineSize + (groups+1)*int(unsafe.Sizeof(store.Group{})+2*4) + (pages+1)*int(unsafe.Sizeof(store.Page{})) +
-		sets*int(unsafe.Sizeof(cm.RecordSet{})+2*unsafe.Sizeof(cm.ClaimSet{})+unsafe.Sizeof(factSet{})) +
-		pages*int(unsafe.Sizeof(factSet{})) + cacheLinePad
+	groups, slots, nodes, counts := store.Sizes(flows)
+	qpSets, sets := factSets(flows)
+	return cacheLinePad + groups*int(unsafe.Sizeof(store.Group{})+2*4) + slots*int(unsafe.Sizeof(store.Record{})) +
+		nodes*int(unsafe.Sizeof(store.Node{})) + counts*4 + qpSets*int(unsafe.Sizeof(factSet{})) +
+		sets*int(unsafe.Sizeof(cm.RecordSet{})+2*unsafe.Sizeof(cm.ClaimSet{})+unsafe.Sizeof(factSet{}))
+}
+
+// factSets are the numbers of sets of facts about the QPs of connections, and of sets of CM records and of facts about UD.
+func factSets(flows int) (connections, others int) {
+	return flows/flowsAQPSet + 64, flows/flowsACMSet + 64
 }
 
 // New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It
@@ -92,17 +93,21 @@ func New(mem []byte, c Config) (*Pairing, error) {
 		}
 		p.egress = append(p.egress, uint16(egress))
 	}
-	n, pages, sets := c.sizes()
+	groups, slots, nodes, counts := store.Sizes(c.Flows)
+	qpSets, sets := factSets(c.Flows)
 	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
+	var m store.Memory
 	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
-	groups, mem := carve[store.Group](mem, n+1)
-	heads, mem := carve[uint32](mem, 2*(n+1))
-	p.connections, mem = carve[factSet](mem, pages) // almost two facts for each slot
-	slots, mem := carve[store.Page](mem, pages+1)
+	m.Groups, mem = carve[store.Group](mem, groups)
+	m.Heads, mem = carve[uint32](mem, 2*groups)
+	p.connections, mem = carve[factSet](mem, qpSets)
+	m.Counts, mem = carve[atomic.Uint32](mem, counts)
+	m.Slots, mem = carve[store.Record](mem, slots)
+	m.Nodes, mem = carve[store.Node](mem, nodes)
 	records, mem := carve[cm.RecordSet](mem, sets)
 	claims, mem := carve[cm.ClaimSet](mem, 2*sets) // a connection has two claims
 	p.datagrams, _ = carve[factSet](mem, sets)
-	p.store, p.cm = store.New(groups, heads, slots), cm.New(records, claims, c.Aging)
+	p.store, p.cm = store.New(m), cm.New(records, claims, c.Aging)
 	return p, nil
 }
 

@@ -34,7 +34,8 @@ const (
 
 type factSet struct {
 	lock store.Lock
-	_    [3]uint32
+	lost uint32 // whether a fact of a connection found no space, 0 or 1: then its QPs may be any connection's
+	_    [2]uint32
 	of   [waysAFactSet]qpFact
 }
 
@@ -42,11 +43,11 @@ type qpFacts []factSet
 
 func (w qpFacts) setOf(h uint64) *factSet { return &w[h>>32%uint64(len(w))] }
 
-// add records that a flow shows a fact. It returns false if there is no space, or if another worker holds the lock.
-func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
+// add records that a flow shows a fact. full: there is no space. If neither, another worker holds the lock.
+func (w qpFacts) add(all answers, h uint64, flow store.Ref) (added, full bool) {
 	s := w.setOf(h)
 	if !s.lock.TrySoon() {
-		return false
+		return false, false
 	}
 	defer s.lock.Release()
 	var free, weakest *qpFact
@@ -54,7 +55,7 @@ func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
 	for i := range s.of {
 		at := &s.of[i]
 		if at.hash == h && at.flow == flow {
-			return true
+			return true, false
 		}
 		a, live := all.of(at.flow)
 		switch {
@@ -70,9 +71,20 @@ func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
 		free = weakest
 	}
 	if free == nil {
-		return false
+		return false, true
 	}
 	*free = qpFact{h, flow}
+	return true, false
+}
+
+// lose records that there was no space for a fact.
+func (w qpFacts) lose(h uint64) bool {
+	s := w.setOf(h)
+	if !s.lock.TrySoon() {
+		return false
+	}
+	s.lost = 1
+	s.lock.Release()
 	return true
 }
 
@@ -90,7 +102,7 @@ func (w qpFacts) remove(h uint64) {
 	}
 }
 
-// find reports whether a flow shows a fact; busy: another worker held the lock.
+// find reports whether a flow shows a fact; busy: that isn't known, because another worker held the lock or there was no space.
 func (w qpFacts) find(all answers, h uint64) (found, busy bool) {
 	s := w.setOf(h)
 	if !s.lock.TrySoon() {
@@ -104,7 +116,7 @@ func (w qpFacts) find(all answers, h uint64) (found, busy bool) {
 			}
 		}
 	}
-	return false, false
+	return false, s.lost != 0
 }
 
 // Facts about a QP.
@@ -120,6 +132,9 @@ func (p *Pairing) factHash(k *store.Key, side int, qp uint32, what uint64) uint6
 	h := keyhash.Fold(k.Hosts[side].Hi^p.secret[0], k.Hosts[side].Lo^p.secret[1])
 	return keyhash.Fold(h^uint64(k.Scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
 }
+
+// sourceHash hashes the source of the flows of a side.
+func (p *Pairing) sourceHash(k *store.Key, side int) uint64 { return p.factHash(k, side, 0, 0) }
 
 // isUD reports whether a QP has sent and received UD packets, by flows that have not ended; busy: another worker held a lock.
 func (p *Pairing) isUD(k *store.Key, side int, qp uint32) (is, busy bool) {
@@ -144,13 +159,15 @@ func (p *Pairing) connected(k *flowtable.Key, static *QPMap) bool {
 	return !ud
 }
 
-// connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if
-// there is no space.
+// connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if another worker
+// holds the lock. A set without space is rare: a full one of 15 facts, where there are 4 on average.
 func (p *Pairing) connect(k *store.Key, side int, qp uint32, flow store.Ref) bool {
 	if ud, busy := p.isUD(k, side, qp); !ud && !busy {
 		p.datagrams.remove(p.factHash(k, side, qp, sentUD))
 	}
-	return p.connections.add(p.answers, p.factHash(k, side, qp, connects), flow)
+	h := p.factHash(k, side, qp, connects)
+	added, full := p.connections.add(p.answers, h, flow)
+	return added || full && p.connections.lose(h)
 }
 
 // beginUD records what a new UD flow shows about its two QPs.

@@ -225,7 +225,7 @@ func TestFacts(t *testing.T) {
 	p.change(confirmed, func(Answer) Answer { return makeAnswer(1, Confirmed, EvidencePort) })
 	all.add(p, 1, confirmed)
 	for n := range uint32(19) {
-		if !all.add(p, 1, flow(1+n)) {
+		if added, _ := all.add(p, 1, flow(1+n)); !added {
 			t.Errorf("fact %d of a fact was refused", n)
 		}
 	}
@@ -242,28 +242,41 @@ func TestFacts(t *testing.T) {
 		t.Errorf("%d facts of a fact are kept", kept)
 	}
 	for n := range uint32(waysAFactSet - flowsAFact) {
-		if !all.add(p, 2+uint64(n), flow(20+n)) {
+		if added, _ := all.add(p, 2+uint64(n), flow(20+n)); !added {
 			t.Errorf("fact %d was refused", n)
 		}
 	}
-	if all.add(p, 100, flow(40)) {
+	if added, full := all.add(p, 100, flow(40)); added || !full {
 		t.Error("a full set takes another fact")
 	}
-	if found, _ := all.find(p, 100); found {
+	if found, busy := all.find(p, 100); found || busy {
 		t.Error("and finds it")
 	}
 	p.change(w.workers[0].ref(w.find(0, 1020)), func(a Answer) Answer { return a.closed(EndedDREQ) })
-	if found, _ := all.find(p, 2); found || !all.add(p, 100, flow(40)) {
+	if found, _ := all.find(p, 2); found {
 		t.Error("a closed flow is a fact")
+	}
+	if added, _ := all.add(p, 100, flow(40)); !added {
+		t.Error("a closed flow's fact has its place")
 	}
 	set := &all[0].of
 	set[0], set[waysAFactSet-1] = qpFact{1, confirmed}, qpFact{}
-	if !all.add(p, 1, confirmed) || set[waysAFactSet-1].hash != 0 {
+	if added, _ := all.add(p, 1, confirmed); !added || set[waysAFactSet-1].hash != 0 {
 		t.Error("a fact is kept twice")
 	}
 	all[0].lock.Try()
-	if _, busy := all.find(p, 3); !busy || all.add(p, 3, flow(41)) {
+	if _, busy := all.find(p, 3); !busy || all.lose(3) {
 		t.Error("under another worker's lock")
+	}
+	if added, full := all.add(p, 3, flow(41)); added || full {
+		t.Error("added under another worker's lock")
+	}
+	all[0].lock.Release()
+	if _, busy := all.find(p, 300); busy || !all.lose(300) {
+		t.Error("busy without a lock")
+	}
+	if _, busy := all.find(p, 300); !busy {
+		t.Error("a fact that found no space is certainly missing")
 	}
 }
 

@@ -82,8 +82,8 @@ func TestSlotOfAnother(t *testing.T) {
 			r = s.slot.Ref()
 		}
 		other.Vacate(other.Ref())
-		slot := w.pairing.store.At(s.track.slot, s.page)
-		slot.Occupy(r, store.MakeIdentity(300, 9, false, false))
+		slot := w.pairing.store.At(s.track.slot)
+		slot.Occupy(r, store.MakeIdentity(300, 9, false, false), 0, 0)
 		before := contentsOf(&s.slot)
 		c.do(s)
 		after := contentsOf(&s.slot)

@@ -17,6 +17,7 @@ type Stats struct {
 	Skipped        uint64 // times that evidence was skipped, without budget or because another worker held a lock
 	NoSlot         uint64 // failed attempts to give a flow a slot
 	CMDropped      uint64 // messages of RDMA-CM that found the queue of waiting ones full
+	Displaced      uint64 // flows that lost their slot to a flow whose source has fewer
 	Ambiguous      uint64 // flows that a hint without destination didn't name, as others match it, too
 }
 

@@ -181,12 +181,11 @@ func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 
 // note is the worker's state of a flow that has a slot: a cache line. The memory for flows that never had one stays untouched.
 type note struct {
-	first uint32     // first PSN of the requests, but at most maxSpan behind the highest
-	top   uint32     // highest PSN of a request itself
-	high  uint32     // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
-	began uint32     // when the flow's present connection began, in milliseconds modulo 2^32
-	took  uint32     // packets up to the one that confirmed the source QP; all while it isn't confirmed
-	page  store.Spot // where the page of the flow's slot is
+	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
+	top   uint32 // highest PSN of a request itself
+	high  uint32 // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
+	began uint32 // when the flow's present connection began, in milliseconds modulo 2^32
+	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
 
 	lastUnexpected     uint32 // PSN of the last packet that was unexpected, with noteBit
 	lastUnexpectedPort uint16 // and its UDP source port
@@ -207,7 +206,7 @@ type note struct {
 	skip      uint8 // responses to skip because recent ones added no evidence
 	idle      uint8 // exponent of two of the pause between looks at responses
 	responses uint8 // where the ring of PSNs continues that the last responses wait for
-	_         uint8
+	_         [5]uint8
 }
 
 var _ [lineSize]byte = [unsafe.Sizeof(note{})]byte{}

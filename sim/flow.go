@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
@@ -13,6 +14,10 @@ type Flow struct {
 	From, To int // hosts, counted from 0 in the order of the nodes
 	Bytes    int64
 	Start    int64 // ns
+	// Bursts, if more than 1, is the number of equal messages that the bytes are posted in, one each Every ns, whether the one before it has ended
+	// or not.
+	Bursts int
+	Every  int64
 	// After are 1 + the indexes of flows that must end before this one starts; they must be lower than its own index. 0: none. Start counts
 	// from their end.
 	After [2]int
@@ -83,6 +88,8 @@ func (t *traffic) checkFlow(i int, f *Flow) error {
 		return fmt.Errorf("flow %d goes from host %d to host %d: expected two of the %d hosts, counted from 0", i, f.From, f.To, hosts)
 	case f.Bytes < 1 || f.Start < 0:
 		return fmt.Errorf("flow %d has %d bytes and starts at %d ns: expected at least a byte, and no negative time", i, f.Bytes, f.Start)
+	case f.Bursts > 1 && (f.Every < 1 || f.Bytes%int64(f.Bursts) != 0 || f.Bytes/int64(f.Bursts) > math.MaxInt32):
+		return fmt.Errorf("flow %d has %d bytes in %d bursts each %d ns: expected bursts of equally many bytes, at most %d, and at least 1 ns", i, f.Bytes, f.Bursts, f.Every, math.MaxInt32)
 	case min(f.After[0], f.After[1]) < 0 || max(f.After[0], f.After[1]) > i:
 		return fmt.Errorf("flow %d waits for flows %d and %d: expected flows before it", i, f.After[0]-1, f.After[1]-1)
 	}
@@ -95,6 +102,10 @@ func (t *traffic) begin(i int, now int64) error {
 	f.started = now + f.Start
 	host := t.hosts[f.From].end
 	stream := endpoint.Stream{QP: f.qp, Op: endpoint.Write, At: f.started, ID: uint64(i)}
+	if f.Bursts > 1 {
+		stream.Bytes, stream.Messages, stream.Interval = uint32(f.Bytes/int64(f.Bursts)), f.Bursts, f.Every
+		return host.Start(stream)
+	}
 	if whole := f.Bytes / messageBytes; whole > 0 {
 		stream.Bytes, stream.Messages = messageBytes, int(whole)
 		if err := host.Start(stream); err != nil {

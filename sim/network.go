@@ -67,7 +67,8 @@ type Network struct {
 	// MaxPackets bounds the frames in the network at one time; 0: 64 Mi. A frame takes 128 bytes of memory, with a trace or as a notification
 	// 448.
 	MaxPackets int
-	Fleet      *Fleet // nil: each gateway is alone
+	Fleet      *Fleet   // nil: each gateway is alone
+	Changes    []Change // of links' rates, by time
 }
 
 const (
@@ -125,6 +126,9 @@ func (n *Network) validate() error {
 		case node.Kind == GatewayNode && links[i] != len(node.Gateway.Dataplane.Ports):
 			return fmt.Errorf("gateway %s has %d ports and %d links, expected a link a port", node.Name, len(node.Gateway.Dataplane.Ports), links[i])
 		}
+	}
+	if err := n.validateChanges(); err != nil {
+		return err
 	}
 	for i := range n.Nodes {
 		if n.Nodes[i].Kind == SwitchNode {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
@@ -85,12 +86,51 @@ type gateway struct {
 	peers    []int   // by port of the dataplane
 	plane    *dataplane.Dataplane
 	backends []*inmem.Backend // by worker
+	memory   [][]byte         // of the backends
 	time     *stepper.Stepper
 	loop     int64
 }
 
 // spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
 const spareBytes = 384
+
+// buffers is the memory of gateways whose simulations have ended. It is large, and a new simulation need not clear it.
+var buffers struct {
+	sync.Mutex
+	free [8][]byte
+}
+
+// newBuffers returns memory for a gateway's buffers, with any content.
+func newBuffers(bytes int) []byte {
+	buffers.Lock()
+	defer buffers.Unlock()
+	for i, b := range buffers.free {
+		if cap(b) >= bytes {
+			buffers.free[i] = nil
+			return b[:bytes]
+		}
+	}
+	return make([]byte, bytes)
+}
+
+// Release gives memory of a simulation to later ones. The simulation must not be used any more.
+func (s *Sim) Release() {
+	buffers.Lock()
+	defer buffers.Unlock()
+	for _, g := range s.gateways {
+		for _, memory := range g.memory {
+			smallest := &buffers.free[0]
+			for i := range buffers.free {
+				if cap(buffers.free[i]) < cap(*smallest) {
+					smallest = &buffers.free[i]
+				}
+			}
+			if cap(*smallest) < cap(memory) {
+				*smallest = memory
+			}
+		}
+	}
+}
 
 // newGateway makes the dataplane of a node.
 func (s *Sim) newGateway(node int) (*gateway, error) {
@@ -104,14 +144,15 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 		g.peers = append(g.peers, p.Peer)
 	}
 	for range max(c.Workers, 1) {
+		memory := newBuffers(c.Buffers * spareBytes)
 		backend, err := inmem.New(inmem.Config{
-			Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: make([]byte, c.Buffers*spareBytes),
+			Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: memory,
 			Sent: func(sent inmem.Sent) { s.fromGateway(g, &sent) },
 		})
 		if err != nil {
 			return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
 		}
-		g.backends = append(g.backends, backend)
+		g.backends, g.memory = append(g.backends, backend), append(g.memory, memory)
 	}
 	config := c.Dataplane
 	for _, backend := range g.backends {
@@ -204,6 +245,6 @@ func (s *Sim) traceGateway(g *gateway, in, f int32, now int64) {
 		queue += depth
 	}
 	s.trace(f, &endpoint.Hop{
-		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(s.lineRate(out)),
+		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(min(s.lineRate(out), s.ports[out].rate)),
 	})
 }

@@ -4,15 +4,16 @@ import (
 	"encoding/binary"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/ring"
 )
 
 // none is the index of no frame.
 const none = int32(-1)
 
-// How much of a frame is stored: up to headBytes beside the frame, which the headers of data, acknowledgements and CNPs fit in; longer ones, of
-// other notifications and with an IOAM trace, separately. longBytes exceeds any of them.
+// How much of a frame is stored: up to headBytes in the frame, which the headers of data, acknowledgements and CNPs fit in; longer ones, of
+// other notifications and with an IOAM trace, separately. longBytes exceeds any of them. A frame fills two cache lines.
 const (
-	headBytes = 96
+	headBytes = 104
 	longBytes = 320
 )
 
@@ -30,24 +31,22 @@ const (
 	DataPriority = 3  // of PFC, for classData
 )
 
-// frame is one frame in the network. Its block has its headers at the same index.
+// frame is one frame in the network.
 type frame struct {
-	at     int64  // when it reaches the far end of its link, ns
-	next   int32  // the frame behind it in a queue or on a link; none for the last
+	next   int32  // the frame behind it in a queue; none for the last
 	in     int32  // the port that it entered its switch by
 	length uint32 // on the wire, without FCS
 	hash   uint32 // of its flow, for ECMP
 	to     int32  // host
-	head   uint16 // stored bytes; if more than headBytes, the first four bytes in the block are the index in store.long
+	head   uint16 // stored bytes; if more than headBytes, the first four of headers are the index in store.long
 	class  uint8
 	ect    bool // ECN-capable and not marked yet
+	// headers are the frame's first bytes.
+	headers [headBytes]byte
 }
 
 // block is the memory of some frames. Blocks don't move, so that growing costs no copy.
-type block struct {
-	frames [blockFrames]frame
-	heads  [blockFrames][headBytes]byte
-}
+type block [blockFrames]frame
 
 const blockFrames = 1 << 12
 
@@ -81,39 +80,35 @@ func (s *store) take() int32 {
 }
 
 func (s *store) at(f int32) *frame {
-	return &s.blocks[uint32(f)/blockFrames].frames[uint32(f)%blockFrames]
+	return &s.blocks[uint32(f)/blockFrames][uint32(f)%blockFrames]
 }
 
-func (s *store) headOf(f int32) *[headBytes]byte {
-	return &s.blocks[uint32(f)/blockFrames].heads[uint32(f)%blockFrames]
-}
-
-func (s *store) release(f int32) {
-	if s.at(f).head > headBytes {
-		s.unused = append(s.unused, s.longOf(f))
+func (s *store) release(i int32) {
+	f := s.at(i)
+	if f.head > headBytes {
+		s.unused = append(s.unused, f.long())
 	}
-	s.at(f).next = s.free
-	s.free = f
+	f.next, s.free = s.free, i
 }
 
 // bytes are the headers of a frame.
-func (s *store) bytes(f int32) []byte {
-	n := s.at(f).head
-	if n > headBytes {
-		return s.long[s.longOf(f)][:n]
+func (s *store) bytes(i int32) []byte {
+	f := s.at(i)
+	if f.head > headBytes {
+		return s.long[f.long()][:f.head]
 	}
-	return s.headOf(f)[:n]
+	return f.headers[:f.head]
 }
 
-// longOf is the place of a frame's headers in long.
-func (s *store) longOf(f int32) int32 { return int32(binary.NativeEndian.Uint32(s.headOf(f)[:])) }
+// long is the place of a frame's headers in store.long.
+func (f *frame) long() int32 { return int32(binary.NativeEndian.Uint32(f.headers[:])) }
 
 // setHead stores the headers of a frame, at most longBytes of them.
-func (s *store) setHead(i int32, head []byte) {
+func (s *store) setHead(f *frame, head []byte) {
 	head = head[:min(len(head), longBytes)]
-	s.at(i).head = uint16(len(head))
+	f.head = uint16(len(head))
 	if len(head) <= headBytes {
-		copy(s.headOf(i)[:], head)
+		copy(f.headers[:], head)
 		return
 	}
 	place := int32(len(s.long))
@@ -123,7 +118,7 @@ func (s *store) setHead(i int32, head []byte) {
 		s.long = append(s.long, [longBytes]byte{})
 	}
 	copy(s.long[place][:], head)
-	binary.NativeEndian.PutUint32(s.headOf(i)[:], uint32(place))
+	binary.NativeEndian.PutUint32(f.headers[:], uint32(place))
 }
 
 // put stores a frame with these headers. It returns none if the store is full.
@@ -133,7 +128,7 @@ func (s *store) put(head []byte, length int) int32 {
 		return none
 	}
 	f := s.at(i)
-	s.setHead(i, head)
+	s.setHead(f, head)
 	f.length = uint32(length)
 	f.classify(head)
 	return i
@@ -198,19 +193,34 @@ type fifo struct {
 func (q *fifo) empty() bool { return q.first == none }
 
 func (q *fifo) push(s *store, f int32) {
-	s.at(f).next = none
+	frame := s.at(f)
+	frame.next = none
 	if q.first == none {
 		q.first = f
 	} else {
 		s.at(q.last).next = f
 	}
 	q.last = f
-	q.bytes += int64(s.at(f).length)
+	q.bytes += int64(frame.length)
 }
 
 func (q *fifo) pop(s *store) int32 {
 	f := q.first
-	q.first = s.at(f).next
-	q.bytes -= int64(s.at(f).length)
+	frame := s.at(f)
+	q.first = frame.next
+	q.bytes -= int64(frame.length)
 	return f
+}
+
+// flight holds the frames on a link, in the order of their arrival at its far end.
+type flight struct {
+	frames ring.Ring[flying]
+	bytes  int64
+}
+
+// flying is a frame on a link, and when it arrives, ns. The times are together, as the next one is needed when a frame arrives.
+type flying struct {
+	at     int64
+	frame  int32
+	length uint32
 }

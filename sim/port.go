@@ -2,8 +2,10 @@ package sim
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
@@ -20,7 +22,7 @@ type port struct {
 	lose       uint64 // a frame is lost if 64 random bits are below this
 	random     splitmix.Rand
 	queues     [classes]fifo
-	flight     fifo  // on the link, in the order of their arrival
+	flight     flight
 	stoppedTo  int64 // the other end has asked for no data until then, ns
 	ingress    ingress
 	ecn        ecn
@@ -87,11 +89,11 @@ func (l *lines) start(n int32, f int32, now int64) {
 	if l.passed != nil {
 		l.pass(n, f, now, at)
 	}
-	l.store.at(f).at = at
-	if p.flight.empty() {
+	if p.flight.frames.Len() == 0 {
 		l.agenda.Set(l.arrivalOf(n), at)
 	}
-	p.flight.push(&l.store, f)
+	p.flight.frames.Push(flying{at, f, length})
+	p.flight.bytes += int64(length)
 }
 
 // transmit starts the next frame of a port whose line is free.
@@ -135,13 +137,15 @@ func (l *lines) wake(n int32, now int64) {
 // arrive processes the frame at the far end of a port's link.
 func (s *Sim) arrive(n int32, now int64) {
 	p := &s.ports[n]
-	f := p.flight.pop(&s.store)
-	if p.flight.empty() {
-		s.agenda.Set(s.arrivalOf(n), virtual.Never)
-	} else {
-		s.agenda.Set(s.arrivalOf(n), s.store.at(p.flight.first).at)
+	arrived, next := p.flight.frames.Pop(), virtual.Never
+	p.flight.bytes -= int64(arrived.length)
+	if p.flight.frames.Len() > 0 {
+		coming := p.flight.frames.At(0)
+		fastpath.Prefetch(unsafe.Pointer(s.store.at(coming.frame))) // on a long link, the caches don't have it any more
+		next = coming.at
 	}
-	in := p.peer
+	s.agenda.Set(s.arrivalOf(n), next)
+	f, in := arrived.frame, p.peer
 	node := s.ports[in].node
 	switch s.kinds[node] {
 	case HostNode:

@@ -29,7 +29,8 @@ type Result struct {
 	CNPs          uint64            `json:"cnps"` // of receivers
 	// Reactions counts the senders' decisions on notifications, by endpoint.Decision.
 	Reactions map[string]uint64 `json:"reactions"`
-	Jain      float64           `json:"jain"`
+	Jain      float64           `json:"jain"`                 // of the flows
+	Senders   float64           `json:"jain_senders"`         // of the hosts that send
 	Possible  float64           `json:"possible_goodput_bps"` // a bound of All.Goodput
 	// Unresponsive are the hosts that don't react to notifications, as the gateways found.
 	Unresponsive []int  `json:"unresponsive_hosts,omitempty"`
@@ -82,7 +83,7 @@ func (s *Sim) Result() (*Result, error) {
 	for g := range groups {
 		r.Groups = append(r.Groups, s.group(g))
 	}
-	r.Jain, r.Possible = s.jain(), s.possible()
+	r.Jain, r.Senders, r.Possible = s.jain(), s.jainSenders(), s.possible()
 	series := &s.measure.series
 	r.Gateway.P99, r.Switch.P99 = percentile(series.Gateway, 99), percentile(series.Switch, 99)
 	if crossed := s.measure.crossed; crossed != 0 {
@@ -102,7 +103,7 @@ func (l *lines) account() error {
 		for class := range p.queues {
 			held += p.queues[class].count(&l.store)
 		}
-		held += p.flight.count(&l.store)
+		held += p.flight.frames.Len()
 	}
 	free := fifo{first: l.store.free}
 	if n := l.store.places - free.count(&l.store); n != held {
@@ -236,25 +237,60 @@ func (t *traffic) group(n int) (g Group) {
 // jain is Jain's fairness index (DEC-TR-301, 1984) of the flows' rates, each relative to the rate that the flow would have had alone: 1 if
 // all are equal, 1/n if one of n flows had everything.
 func (t *traffic) jain() float64 {
-	sum, squares, n := 0.0, 0.0, 0
+	var shares []float64
 	for i := range t.flows {
 		f := &t.flows[i]
 		if f.started == 0 || f.started >= t.now {
 			continue
 		}
-		end := f.finished
-		if end == 0 {
-			end = t.now
+		shares = append(shares, float64(f.done)/float64(f.Bytes)*float64(t.ideal(&f.Flow))/float64(t.end(f)-f.started))
+	}
+	return jainOf(shares)
+}
+
+// jainSenders is that index of the senders' goodputs, from the start of a host's first flow to the end of its last.
+func (t *traffic) jainSenders() float64 {
+	type sum struct{ bytes, start, end int64 }
+	sent := map[int]*sum{} // by sender
+	for i := range t.flows {
+		f := &t.flows[i]
+		if f.started == 0 || f.started >= t.now {
+			continue
 		}
-		share := float64(f.done) / float64(f.Bytes) * float64(t.ideal(&f.Flow)) / float64(end-f.started)
+		s := sent[f.From]
+		if s == nil {
+			s = &sum{start: f.started}
+			sent[f.From] = s
+		}
+		s.bytes, s.start, s.end = s.bytes+f.done, min(s.start, f.started), max(s.end, t.end(f))
+	}
+	var shares []float64
+	for h := range t.hosts {
+		if s := sent[h]; s != nil {
+			shares = append(shares, float64(s.bytes)/float64(s.end-s.start))
+		}
+	}
+	return jainOf(shares)
+}
+
+// end is when a flow ended, or now.
+func (t *traffic) end(f *flow) int64 {
+	if f.finished == 0 {
+		return t.now
+	}
+	return f.finished
+}
+
+func jainOf(shares []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, share := range shares {
 		sum += share
 		squares += share * share
-		n++
 	}
 	if squares == 0 {
 		return 0
 	}
-	return sum * sum / (float64(n) * squares)
+	return sum * sum / (float64(len(shares)) * squares)
 }
 
 // possible is the highest goodput that the network allows the flows, bit/s. They take at least as long as the busiest link needs for all that must pass
@@ -275,10 +311,11 @@ func (t *traffic) possible() float64 {
 		ends[i] = start + alone
 		bytes += f.Bytes
 		first, last = min(first, start), max(last, ends[i])
-		t.fill(links, f, start, alone)
+		t.fill(links, f, start)
 	}
 	for i := range links {
-		last = max(last, links[i].first+links[i].latency+int64(links[i].time))
+		l := &links[i]
+		last = max(last, l.first+l.latency+int64(t.network.lasts(i, float64(l.first), l.time)))
 	}
 	if last <= first {
 		return 0

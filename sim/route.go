@@ -122,6 +122,15 @@ const (
 
 // ideal is how long a flow would take alone on its path, ns: from its start to the last acknowledgement.
 func (g *graph) ideal(f *Flow) int64 {
+	if f.Bursts < 2 {
+		return g.alone(f)
+	}
+	burst := Flow{From: f.From, To: f.To, Bytes: f.Bytes / int64(f.Bursts)}
+	return max(g.alone(f), int64(f.Bursts-1)*f.Every+g.alone(&burst))
+}
+
+// alone is how long the bytes of a flow would take alone, if they were sent at once.
+func (g *graph) alone(f *Flow) int64 {
 	wire := g.wire(f)
 	first := wire
 	if f.Bytes > int64(g.payload) {
@@ -164,13 +173,13 @@ func (g *graph) walk(from, to int, visit func(perByte float64, delay int64)) {
 	}
 }
 
-// lineRate is the rate at which a port sends frames, bit/s: a gateway's port may be slower than its link.
+// lineRate is the rate at which a port sends frames at first, bit/s: a gateway's port may be slower than its link.
 func (g *graph) lineRate(n int32) uint64 {
-	p := &g.ports[n]
+	p, rate := &g.ports[n], g.network.Links[n/2].Rate
 	if g.kinds[p.node] != GatewayNode {
-		return p.rate
+		return rate
 	}
-	return min(p.rate, g.network.Nodes[p.node].Gateway.Dataplane.Ports[g.portNumber[n]].Rate)
+	return min(rate, g.network.Nodes[p.node].Gateway.Dataplane.Ports[g.portNumber[n]].Rate)
 }
 
 // busy is what a link has to carry.
@@ -181,10 +190,10 @@ type busy struct {
 }
 
 // fill adds a flow to the links that it can't avoid.
-func (g *graph) fill(links []busy, f *Flow, start, alone int64) {
+func (g *graph) fill(links []busy, f *Flow, start int64) {
 	wire, slowest := float64(g.wire(f)), 0.0
 	g.walk(f.From, f.To, func(perByte float64, _ int64) { slowest = max(slowest, perByte) })
-	latency := alone - int64(wire*slowest)
+	latency := g.alone(f) - int64(wire*slowest)
 	g.walkSole(f.From, f.To, func(port int32) {
 		l := &links[port]
 		if l.time == 0 {

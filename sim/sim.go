@@ -41,6 +41,7 @@ type Sim struct {
 	scratch  []byte // where hosts write frames
 	measure  measure
 	noBuffer uint64 // frames for which a gateway's backend had no buffer
+	changed  int    // changes of links that were made
 	team     *team  // nil: each gateway is alone
 }
 
@@ -57,12 +58,13 @@ type lines struct {
 }
 
 // Sources of events, in the agenda's order: a port's line is free; a frame arrives over its link; its PFC frame is to be repeated; a host has
-// something to do; a gateway polls; the measurements are due.
+// something to do; a gateway polls; the measurements are due; a link's rate changes.
 func (l *lines) arrivalOf(port int32) int { return len(l.ports) + int(port) }
 func (l *lines) repeatOf(port int32) int  { return 2*len(l.ports) + int(port) }
 func (l *lines) pumpOf(host int32) int    { return 3*len(l.ports) + int(host) }
 func (l *lines) pollOf(gateway int32) int { return 3*len(l.ports) + len(l.hosts) + int(gateway) }
 func (l *lines) sampler() int             { return 3*len(l.ports) + len(l.hosts) + len(l.gateways) }
+func (l *lines) changer() int             { return l.sampler() + 1 }
 
 // New makes a simulation. It doesn't change c, but the dataplanes retain what c refers to.
 func New(c *Config) (*Sim, error) {
@@ -90,12 +92,13 @@ func New(c *Config) (*Sim, error) {
 	if s.routes, err = s.newRoutes(); err != nil {
 		return nil, err
 	}
-	s.agenda = virtual.NewAgenda(s.sampler() + 1)
+	s.agenda = virtual.NewAgenda(s.changer() + 1)
 	s.payload = c.Host.MTU
 	if err := s.startFlows(c.Flows); err != nil {
 		return nil, err
 	}
 	s.startMeasuring(c.Sample)
+	s.scheduleChange()
 	return s, nil
 }
 
@@ -125,7 +128,6 @@ func (g *graph) addPort(l *Link, node, number int, peer int32) {
 	for class := range p.queues {
 		p.queues[class].first = none
 	}
-	p.flight.first = none
 	p.ingress.pfc = l.PFC && g.network.Nodes[node].Kind == SwitchNode
 	g.ports = append(g.ports, p)
 	g.portNumber = append(g.portNumber, number)
@@ -251,8 +253,10 @@ func (s *Sim) handle(source int, now int64) error {
 		return s.pump(int32(source-3*ports), now)
 	case source < s.sampler():
 		s.step(int32(source-s.pollOf(0)), now)
-	default:
+	case source == s.sampler():
 		s.sample(now)
+	default:
+		return s.change()
 	}
 	return nil
 }

@@ -246,6 +246,38 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// TestChange: a link that is slower for a time takes as much longer, and the possible goodput accounts for it.
+func TestChange(t *testing.T) {
+	const bytes = 4096 * 10_000 // 3.4 ms at 100 Gbps
+	took := func(changes ...sim.Change) (time, possible float64) {
+		c := star(2, 100e9, microsecond)
+		c.Network.Changes = changes
+		c.Flows = []sim.Flow{{From: 0, To: 1, Bytes: bytes}}
+		r, _ := run(t, c)
+		return float64(r.All.MeanFCT), r.Possible
+	}
+	plain, most := took()
+	slow, less := took(sim.Change{At: millisecond, Link: 1, Rate: 50e9}, sim.Change{At: 3 * millisecond, Link: 1, Rate: 100e9})
+	if extra := slow - plain; math.Abs(extra-millisecond) > 0.01*millisecond {
+		t.Errorf("2 ms at half the rate take %v ns more, want 1 ms", extra)
+	}
+	for _, c := range []struct{ time, possible float64 }{{plain, most}, {slow, less}} {
+		if got := bytes * 8e9 / c.time; got > c.possible || got < 0.99*c.possible {
+			t.Errorf("%v bit/s of the possible %v", got, c.possible)
+		}
+	}
+}
+
+// TestBursts: a flow of bursts takes until the last is acknowledged, and is as fast as it can be alone.
+func TestBursts(t *testing.T) {
+	c := star(2, 100e9, microsecond)
+	c.Flows = []sim.Flow{{From: 0, To: 1, Bytes: 10 * 1_000_000, Bursts: 10, Every: millisecond}}
+	r, _ := run(t, c)
+	if got := r.All.MeanFCT; got < 9*millisecond+80_000 || got > 9*millisecond+95_000 || r.All.P99Slowdown > 1.01 {
+		t.Errorf("10 bursts of 1 MB, one each ms, take %d ns, %v of the least time", got, r.All.P99Slowdown)
+	}
+}
+
 // TestRefused: what can't be simulated is an error.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -267,6 +299,12 @@ func TestRefused(t *testing.T) {
 		{"a link without a rate", func(c *sim.Config) { c.Network.Links[0].Rate = 0 }},
 		{"a loss above 1", func(c *sim.Config) { c.Network.Links[0].Loss = math.NaN() }},
 		{"headroom beyond the buffer", func(c *sim.Config) { c.Network.Links[0].Delay = 10 * millisecond }},
+		{"a link that becomes faster than it is", func(c *sim.Config) { c.Network.Changes = []sim.Change{{At: 1, Rate: 200e9}} }},
+		{"a change of a link that isn't there", func(c *sim.Config) { c.Network.Changes = []sim.Change{{At: 1, Link: 2, Rate: 1e9}} }},
+		{"changes in another order than in time", func(c *sim.Config) {
+			c.Network.Changes = []sim.Change{{At: 2, Rate: 1e9}, {At: 1, Rate: 1e9}}
+		}},
+		{"bursts of unequal size", func(c *sim.Config) { c.Flows[0].Bursts, c.Flows[0].Every = 2, 1 }},
 		{"a flow to itself", func(c *sim.Config) { c.Flows[0].To = 0 }},
 		{"a flow without bytes", func(c *sim.Config) { c.Flows[0].Bytes = 0 }},
 		{"a flow that waits for itself", func(c *sim.Config) { c.Flows[0].After[1] = 1 }},

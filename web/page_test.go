@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,6 +208,49 @@ func TestUse(t *testing.T) {
 	})()`)
 	p.Wait(`location.hash.includes("yaml=") && document.getElementById("message").textContent === ""`)
 	p.NoErrors()
+}
+
+// TestPauseThenAnother: another scenario, chosen while the page is paused, plays from its start, and so does a restart; a link to a start that is paused has a picture.
+func TestPauseThenAnother(t *testing.T) {
+	p := open(t, "index.html"+paused, laptop)
+	p.Wait(shown)
+	browser.Eval[bool](p, `(() => {
+		const s = document.getElementById("scenario");
+		s.value = "incast-40ms";
+		s.onchange();
+		return true;
+	})()`)
+	const playing = `document.body.dataset.paused === "false" && Number(document.body.dataset.now) > 0`
+	p.Wait(`location.hash.includes("incast-40ms") && !location.hash.includes("pause") && ` + playing)
+	browser.Eval[bool](p, `document.getElementById("play").click(), true`)
+	p.Wait(shown)
+	browser.Eval[bool](p, `document.getElementById("restart").click(), true`)
+	p.Wait(playing)
+	p.Go("about:blank")
+	p = open(t, "index.html#scenario=incast-1ms&pause=1", laptop)
+	p.Wait(shown + ` && [...document.querySelector("canvas.picture").getContext("2d").getImageData(0, 0, 200, 200).data].some((v) => v > 0)`)
+	p.NoErrors()
+}
+
+// TestSameAxes: the plots of both panes have the same axes, and begin at the same height.
+func TestSameAxes(t *testing.T) {
+	for _, width := range []int64{1440, 768} {
+		p := open(t, "index.html#scenario=incast-10ms&t=12000000&pause=1", browser.View{Width: width, Height: 900, Still: true})
+		p.Wait(shown)
+		tops := browser.Eval[[][]float64](p, `[...document.querySelectorAll(".plots")].map((h) => [...h.querySelectorAll(".u-over")].map((e) => e.getBoundingClientRect().top))`)
+		if len(tops) != 2 || len(tops[0]) != 4 || !slices.Equal(tops[0], tops[1]) {
+			t.Errorf("%d pixels: the plots begin at %v", width, tops)
+		}
+		axes := browser.Eval[[][]string](p, `[...document.querySelectorAll(".plots")].map((h) => [...h.querySelectorAll(".plot-body canvas")].map((c) =>
+			[...c.getContext("2d").getImageData(0, 0, 70, c.height).data].join()))`)
+		if len(axes) != 2 || len(axes[0]) != 4 || !slices.Equal(axes[0], axes[1]) {
+			t.Errorf("%d pixels: the axes of left and right differ", width)
+		}
+		first := browser.Eval[float64](p, `document.querySelector("canvas.picture").getBoundingClientRect().bottom + scrollY`)
+		if width == 1440 && first > 900 {
+			t.Errorf("the pictures end %.0f pixels from the top, expected above the fold", first)
+		}
+	}
 }
 
 // TestSize: the compressed simulator is at most 6 MB.

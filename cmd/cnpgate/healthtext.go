@@ -45,6 +45,9 @@ func printRDMASummary(to io.Writer, s *health.Summary) error {
 	t := newTable(to, "")
 	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
 	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
+	if s.DroppedHere > 0 {
+		t.row("  dropped by this gateway", fmt.Sprint(s.DroppedHere))
+	}
 	t.row("  NAK, RNR NAK", fmt.Sprintf("%d, %d", s.NAKs, s.RNRNAKs))
 	t.row("  late, twice", fmt.Sprintf("%d, %d", s.OutOfOrder, s.Duplicates))
 	t.row("  CE, CNP", fmt.Sprintf("%d, %d", s.CE, s.CNPs))

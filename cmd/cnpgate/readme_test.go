@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,22 +97,49 @@ func TestReadmeReplay(t *testing.T) {
 	}
 }
 
-// TestReadmeNumber: the times below the README's first picture are those of a run.
-func TestReadmeNumber(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// TestSamples: the samples of output in the documents are what the commands print.
+func TestSamples(t *testing.T) {
+	for _, c := range []struct{ page, indent, begins, command string }{
+		{"simulator.md", "", "incast-10ms: ", "sim incast-10ms --response ecn,standard-cnp --wide"},
+		{"operations.md", "    ", "PORT ", "check --offline deploy/laptop-af-packet.yaml"},
+	} {
+		name := filepath.Join("../../docs", c.page)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed := cnpgate(t, "../..", strings.Fields(c.command)...)
+		// A sample is the lines from the first with this beginning to an empty one, or the end of the block.
+		sample := func(text, begins string) string {
+			_, rest, found := strings.Cut("\n"+text, "\n"+begins)
+			if !found {
+				t.Fatalf("%s, or what cnpgate %s prints, has no line that begins with %q:\n%s%s", c.page, c.command, begins, printed.stdout, printed.stderr)
+			}
+			rest, _, _ = strings.Cut(rest+"\n", "\n\n")
+			rest, _, _ = strings.Cut(rest+"\n", "\n```")
+			return begins + strings.TrimRight(rest, "\n")
+		}
+		have, want := sample(string(text), c.indent+c.begins), c.indent+strings.ReplaceAll(sample(printed.stdout, c.begins), "\n", "\n"+c.indent)
+		if *update {
+			err = os.WriteFile(name, []byte(strings.Replace(string(text), have, want, 1)), 0o600)
+		}
+		if err != nil || have != want && !*update {
+			t.Errorf("%s: the sample differs from what cnpgate %s prints (%v; scripts/figures writes it)\n%s", c.page, c.command, err, want)
+		}
 	}
-	got := simulated(t, t.TempDir(), "incast-10ms", "--response", "ecn,standard-cnp", "--set", "length=12ms", "-o", "json")
-	var runs []struct {
-		Crossed  float64 `json:"crossed_ns"`
-		SlowDown float64 `json:"slow_down_ns"`
+}
+
+// TestEffectPicture: docs/effect.svg is what the command draws.
+func TestEffectPicture(t *testing.T) {
+	const name = "../../docs/effect.svg"
+	dir := t.TempDir()
+	simulated(t, dir, "incast-10ms", "--response", "standard-cnp", "--svg", "drawn")
+	want := get(t, dir, "drawn-standard-cnp.svg")
+	picture, err := os.ReadFile(name)
+	if err == nil && *update {
+		err = os.WriteFile(name, []byte(want), 0o600)
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &runs); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("first slow-down: %.2f µs with cnpgate, %.1f ms with the receiver's CNP", (runs[1].SlowDown-runs[1].Crossed)/1e3, (runs[0].SlowDown-runs[0].Crossed)/1e6)
-	if !strings.Contains(string(readme), want) {
-		t.Errorf("README.md doesn't say %q", want)
+	if err != nil || string(picture) != want && !*update {
+		t.Errorf("%s is not what cnpgate sim incast-10ms --response standard-cnp --svg draws (%v; scripts/figures writes it)", name, err)
 	}
 }

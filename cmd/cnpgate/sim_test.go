@@ -78,7 +78,7 @@ func TestSimFiles(t *testing.T) {
 				t.Fatalf("%s: the plot isn't XML: %v", response, err)
 			}
 		}
-		if marked := strings.Contains(plot, "notifications of gateways"); marked != (response != "ecn") || !strings.Contains(plot, "K_max") {
+		if marked := strings.Contains(plot, "all of gateways"); marked != (response != "ecn") || !strings.Contains(plot, "K_max") {
 			t.Errorf("%s: notifications are marked in the plot: %t", response, marked)
 		}
 	}
@@ -129,7 +129,7 @@ func TestSimExplain(t *testing.T) {
 		}
 	}
 	plot := get(t, dir, "a-long-haul-cnp.svg")
-	for _, text := range []string{">F of west<", ">q_ref of west<", ">host 2<", ">host 1<", ">notifications of gateways<"} {
+	for _, text := range []string{">F of west<", ">q_ref of west<", ">host 2<", ">host 1<", ">all of gateways<"} {
 		if !strings.Contains(plot, text) {
 			t.Errorf("the plot has no %s", text)
 		}

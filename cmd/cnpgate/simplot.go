@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	plotWidth  = 24 * vg.Centimeter
-	plotHeight = 21 * vg.Centimeter // of all three
-	plotted    = 600                // points of a line: more can't be distinguished
-	megabyte   = 1e6
-	gigabit    = 1e9
+	plotWidth           = 24 * vg.Centimeter
+	plotHeight          = 21 * vg.Centimeter // of all three
+	margin, legendWidth = vg.Centimeter / 2, 6 * vg.Centimeter
+	plotted             = 600 // points of a line: more can't be distinguished
+	megabyte            = 1e6
+	gigabit             = 1e9
 )
 
 // writeSVG draws the results of a run, with some of its senders.
@@ -43,10 +44,22 @@ func drawOutcome(c draw.Canvas, o *scenario.Outcome, wanted []int) error {
 	p.queues(queues)
 	p.rates(rates, notified, showSenders(o.Series, wanted))
 	rows := [][]*plot.Plot{{queues}, {rates}, {notified}}
-	for i, canvases := range plot.Align(rows, draw.Tiles{Rows: len(rows), Cols: 1}, c) {
-		rows[i][0].Draw(canvases[0])
+	tiles := draw.Tiles{Rows: len(rows), Cols: 1, PadX: margin, PadY: margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: legendWidth}
+	for i, canvases := range plot.Align(rows, tiles, c) {
+		drawBeside(rows[i][0], canvases[0])
 	}
 	return errors.Join(p.errs...)
+}
+
+// drawBeside draws a plot, and its legend at the right of it, where it hides no line.
+func drawBeside(p *plot.Plot, c draw.Canvas) {
+	legend := p.Legend
+	p.Legend = plot.NewLegend()
+	p.Draw(c)
+	legend.Left, legend.Top, legend.Padding = true, true, vg.Points(3)
+	beside := c
+	beside.Min.X, beside.Max.X = c.Max.X+margin, c.Max.X+legendWidth
+	legend.Draw(beside)
 }
 
 // picture draws lines of an outcome.
@@ -97,7 +110,7 @@ func (p *picture) rates(to, notified *plot.Plot, senders []shownSender) {
 			p.line(to, p.points(q.Fair, mean, gigabit), plotutil.Color(i), "F of "+q.Gateway).Dashes = plotutil.Dashes(1)
 		}
 	}
-	events(increments(s.Notified), color.Black, "notifications of gateways")
+	events(increments(s.Notified), color.Black, "all of gateways")
 	events(increments(s.CNPs), color.Gray{grey}, "CNPs of receivers")
 	for i, h := range senders {
 		c := plotutil.Color(len(s.Ports) + i)

@@ -36,7 +36,7 @@ func (f *simFlags) openPlayground(c *cobra.Command, name string) error {
 	ctx, stop := untilStopped()
 	defer stop()
 	if f.web == served {
-		return serveWeb(ctx, c, f.listen, webserver.Playground{}, "index.html#"+state)
+		return serveWeb(ctx, c, f.listen, webserver.Playground{Entry: "index.html#" + state})
 	}
 	return f.writePlayground(ctx, name, state)
 }

@@ -49,7 +49,7 @@ func (f *webFlags) web(c *cobra.Command, files []string) error {
 			if _, err := api.Get[api.Version](ctx, client, api.VersionPath); err != nil {
 				warn(c, err.Error()+"; the page shows it once it runs")
 			}
-			return serveWeb(ctx, c, f.listen, webserver.NewLive(client), "")
+			return serveWeb(ctx, c, f.listen, webserver.NewLive(client))
 		})
 	}
 	for _, flag := range []string{"socket", "config"} {
@@ -65,7 +65,7 @@ func (f *webFlags) web(c *cobra.Command, files []string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return serveWeb(ctx, c, f.listen, recording, "")
+	return serveWeb(ctx, c, f.listen, recording)
 }
 
 func addFile(ctx context.Context, c *cobra.Command, to *webserver.Recording, name string) error {
@@ -81,8 +81,8 @@ func addFile(ctx context.Context, c *cobra.Command, to *webserver.Recording, nam
 	return to.AddFile(filepath.Base(name), from)
 }
 
-// serveWeb serves a page at a loopback address until the context ends. path is what the address that it prints ends in.
-func serveWeb(ctx context.Context, c *cobra.Command, listen string, source webserver.Source, path string) error {
+// serveWeb serves a page at a loopback address until the context ends.
+func serveWeb(ctx context.Context, c *cobra.Command, listen string, source webserver.Source) error {
 	at, err := netip.ParseAddrPort(listen)
 	if err != nil || !at.Addr().IsLoopback() {
 		return fmt.Errorf("--listen is %q; expected a loopback address and a port, such as %s: for other machines the gateway serves the page itself, with management.web", listen, defaultPage)
@@ -91,7 +91,7 @@ func serveWeb(ctx context.Context, c *cobra.Command, listen string, source webse
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.OutOrStdout(), "The page is at %s; Ctrl-C ends it.\n", page.URL()+path); err != nil {
+	if _, err := fmt.Fprintf(c.OutOrStdout(), "The page is at %s; Ctrl-C ends it.\n", page.Entry()); err != nil {
 		return err
 	}
 	return page.Serve(ctx)

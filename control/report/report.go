@@ -22,6 +22,8 @@ type Report struct {
 	Counters telemetry.Values `json:"counters"` // of all ports and workers together
 	Ports    []Port           `json:"ports"`
 	Flows    []Flow           `json:"flows"`
+	// FlowsLeft sums up the flows that Flows leaves out; nil if it has all.
+	FlowsLeft *FlowsLeft `json:"flows_left_out,omitempty"`
 	// Unresponsive are the senders that don't react to notifications.
 	Unresponsive []UnresponsiveSender `json:"unresponsive_senders,omitempty"`
 	// Histograms are a running gateway's; a replay has none, as its time is not real.
@@ -109,10 +111,15 @@ func (r *Report) Write(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Make makes a report of a dataplane. Its workers must have stopped, or be stepped by the caller's goroutine.
+// Make makes a report of a dataplane, once, with the flows that have ended; nil: none have. Its workers must have stopped, or be stepped by the caller's goroutine.
 func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
 	n := MakeCounters(c, d)
-	return &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Flows: flows.list(d), Unresponsive: unresponsive(c, d)}
+	r := &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Unresponsive: unresponsive(c, d)}
+	if flows == nil {
+		flows = &Flows{}
+	}
+	r.Flows, r.FlowsLeft = flows.list(d)
+	return r
 }
 
 // Counters is the part of a report that is available while the gateway runs.
@@ -151,6 +158,7 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 	v.Add(telemetry.QPReuses, "", p.Reuses)
 	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
 	v.Add(telemetry.QPUnpaired, "", p.NoSlot)
+	v.Add(telemetry.QPDisplaced, "", p.Displaced)
 	v.Add(telemetry.QPCMDropped, "", p.CMDropped)
 	v.Add(telemetry.QPHintsAmbiguous, "", p.Ambiguous)
 }

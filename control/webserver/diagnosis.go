@@ -18,6 +18,8 @@ type Diagnosis struct {
 
 func (d *Diagnosis) run(ctx context.Context) { <-ctx.Done() }
 
+func (*Diagnosis) entry() string { return "diagnose.html#report" }
+
 func (d *Diagnosis) routes(get func(string, http.HandlerFunc)) {
 	get("/diagnosis", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, d.Diagnosis) })
 	get("/diagnosis/trace", d.trace)

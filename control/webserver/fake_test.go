@@ -40,6 +40,7 @@ type fake struct {
 	mutex     sync.Mutex
 	unhealthy map[string]string
 	rdma      *health.Report
+	trace     func(*http.Request) any // of a connection
 	episodes  []report.Episode
 	perAnswer int // notifications of an answer
 	everyLook time.Duration
@@ -70,6 +71,9 @@ func (f *fake) start() {
 			defer f.mutex.Unlock()
 			return api.Health{Healthy: len(f.unhealthy) == 0, Problems: f.unhealthy}
 		},
+		api.ModePath: func(*http.Request) any {
+			return api.Modes{Ports: []api.PortMode{{Port: "p0", Mode: "send"}, {Port: "p1", Mode: "observe"}}}
+		},
 		api.EpisodesPath:      f.episodesFrom,
 		api.NotificationsPath: f.notifications,
 		api.ReloadsPath: func(*http.Request) any {
@@ -82,9 +86,10 @@ func (f *fake) start() {
 				Connections: []fleetlink.FleetConnection{{URL: "tls://192.0.2.2:4222", Error: "connection refused"}},
 				Counters:    map[string]uint64{"dropped_in": 3}, Refused: map[string]uint64{"signature": 7}}
 		},
-		api.RDMAPath:    func(*http.Request) any { return f.rdma },
-		api.FlowsPath:   f.flowsOf,
-		api.SendersPath: f.senders,
+		api.RDMAPath:      func(*http.Request) any { return f.rdma },
+		api.RDMATracePath: func(r *http.Request) any { return f.trace(r) },
+		api.FlowsPath:     f.flowsOf,
+		api.SendersPath:   f.senders,
 		api.PairsPath: func(*http.Request) any {
 			qp := uint32(17)
 			how := "port"

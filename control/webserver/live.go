@@ -28,6 +28,7 @@ const (
 // readable are the paths of the API that a page may read.
 var readable = []string{
 	api.BGPPath, api.CountersPath, api.EpisodesPath, api.ExplainPath, api.FlowsPath, api.HealthPath, api.NotificationsPath, api.PairsPath, api.ProxiesPath, api.RDMAPath,
+	api.RDMATracePath,
 	api.ReloadsPath, api.SendersPath, api.VersionPath,
 }
 
@@ -39,6 +40,7 @@ var watched = []struct {
 	{"version", api.VersionPath, 4},
 	{"counters", api.CountersPath, 1},
 	{"health", api.HealthPath, 2},
+	{"mode", api.ModePath, 2},
 	{"notifications", api.NotificationsPath + "?limit=50", 2},
 	{"suppressed", api.NotificationsPath + "?limit=50&outcome=suppressed", 2},
 	{"fleet", api.FleetPath, 4},
@@ -61,6 +63,8 @@ type Live struct {
 func NewLive(client *api.Client) *Live {
 	return &Live{client: client, hub: newHub(), reading: make(chan struct{}, maxReading), before: map[string][]byte{}}
 }
+
+func (*Live) entry() string { return "" } // the live view
 
 func (l *Live) routes(get func(string, http.HandlerFunc)) {
 	get("/source", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, map[string]any{"live": true}) })

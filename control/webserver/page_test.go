@@ -2,10 +2,13 @@ package webserver
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +28,13 @@ const root = "../.."
 
 // tabs are the page's, and an expression that is true once a tab shows what it should.
 var tabs = []struct{ name, shows string }{
-	{"ports", `document.querySelectorAll('.plot canvas').length === 3 && document.querySelector('tbody').rows.length === 64 && /[1-9].*bit/.test(document.querySelector('tbody').rows[63].cells[2].textContent)`},
+	{"ports", `document.querySelectorAll('.plot canvas').length === 3 && document.querySelector('tbody').rows.length === 64 && /[1-9].*bps/.test(document.querySelector('tbody').rows[63].cells[2].textContent)`},
 	{"senders", `document.querySelectorAll('tbody')[0].rows.length === 50 && document.querySelectorAll('tbody')[1].rows.length === 50`},
 	{"episodes", `document.querySelectorAll('.timeline rect').length === 40`},
-	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
+	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70KB')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
 	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
-	{"health", `document.body.textContent.includes('no link since noon')`},
+	{"health", `['no link since noon', 'p5 does not forward', 'send, and observe of p1'].every((text) => document.querySelector('main').textContent.includes(text))`},
 	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
 	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
 	{"host=10.1.0.0", `document.querySelectorAll('.explanation').length === 1 && document.body.textContent.includes('10.1.0.0 now') === false && document.querySelectorAll('tbody tr').length > 20`},
@@ -45,6 +48,8 @@ func TestPage(t *testing.T) {
 	f.rdma = diagnosed(t).Report
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), view())
+	p.Wait(`document.querySelector('.tabs [aria-current]')?.textContent === 'Health'
+		&& ['mode send, and observe of p1', 'p5 does not forward'].every((text) => document.querySelector('header .status').textContent.includes(text))`)
 	for _, tab := range tabs {
 		browser.Eval[string](p, "location.hash = '"+tab.name+"'")
 		p.Wait(tab.shows)
@@ -64,6 +69,46 @@ func TestPage(t *testing.T) {
 	f.start()
 	p.Wait(`!document.querySelector('.status').classList.contains('bad') && document.querySelector('.status').textContent.includes('connected')`)
 	p.NoErrors("502 (Bad Gateway)") // the browser reports each request of the time without a gateway
+}
+
+// TestLiveTrace: of a running gateway's connection, the page shows the same plot as of a capture's, but only once it is asked for.
+func TestLiveTrace(t *testing.T) {
+	f, d := newFake(t, 2, 10), diagnosed(t)
+	f.rdma = d.Report
+	var asked atomic.Pointer[url.Values]
+	f.trace = func(r *http.Request) any {
+		q := r.URL.Query()
+		if asked.Swap(&q) != nil { // the second time
+			return map[string]any{"requester": 0, "points": []any{}}
+		}
+		trace, err := d.Trace(0, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return trace
+	}
+	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL()+"#rdma", view())
+	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.evidence [role=status]').textContent.startsWith('Choose a connection')`)
+	if asked.Load() != nil || browser.Eval[bool](p, `document.querySelector('.sequence').checkVisibility()`) {
+		t.Error("a connection is recorded although nobody asked for it")
+	}
+	p.Accessible()
+	browser.Eval[string](p, `[...document.querySelectorAll('.verdict button')].at(-1).click(); ''`)
+	p.Wait(`document.querySelector('.sequence:not(.stale) canvas')`)
+	ends := d.Report.Connections[0].Ends
+	want := url.Values{"source_ip": {ends[0].IP.String()}, "destination_ip": {ends[1].IP.String()}, "source_qp": {fmt.Sprint(ends[0].QP)}, "destination_qp": {fmt.Sprint(ends[1].QP)},
+		"duration": {"2s"}}
+	if got := *asked.Load(); got.Encode() != want.Encode() {
+		t.Errorf("asked for %v, want %v", got, want)
+	}
+	p.Accessible()
+	if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
+		p.Save(dir + "/rdma-live.png")
+	}
+	browser.Eval[string](p, `document.querySelector('.tables button.link').click(); ''`)
+	p.Wait(`document.querySelector('.evidence [role=status]').textContent.startsWith('No packet of it')`)
+	p.NoErrors()
 }
 
 // replayed is the recording of a small replay.
@@ -89,10 +134,16 @@ func replayed(t *testing.T) *Recording {
 	return recording
 }
 
-// TestRecordings: a replay is played: at its end the page shows what the report says, in the middle less; a simulation's results are plotted.
+// TestRecordings: a replay has its title, is opened at its start and played: at its end the page shows what the report says, in the middle less; a simulation's
+// results are plotted.
 func TestRecordings(t *testing.T) {
 	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL()+"#notifications", view())
+	p.Wait(`Number(document.querySelector('input[type=range]')?.value) < document.querySelector('input[type=range]')?.max / 10 && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
+	if n := browser.Eval[int](p, "document.querySelectorAll('tbody .why').length"); n == 16 {
+		t.Error("a recording is opened at its end, expected at its start")
+	}
+	browser.Eval[string](p, `(() => { const s = document.querySelector('input[type=range]'); s.value = s.max; s.dispatchEvent(new Event('input')); return ''; })()`)
 	p.Wait(`document.querySelectorAll('tbody .why').length === 16 && document.body.textContent.includes('16 sent')`)
 	p.Accessible()
 	browser.Eval[string](p, `location.hash = 'episodes'; fetch('/recording').then((r) => r.json()).then((r) => {

@@ -143,6 +143,33 @@ func tokenFile(t *testing.T, text string) string {
 	return path
 }
 
+// TestEntry: "/" leads to the page that the source is for.
+func TestEntry(t *testing.T) {
+	for _, c := range []struct {
+		source Source
+		want   string
+	}{
+		{Playground{Entry: "index.html#scenario=incast-1ms&right=fast-cnp"}, "/index.html#scenario=incast-1ms&right=fast-cnp"},
+		{&Diagnosis{Diagnosis: diagnosed(t)}, "/diagnose.html#report"},
+		{&Recording{}, ""},
+	} {
+		files := fstest.MapFS{"live.html": {Data: []byte("live")}, "index.html": {Data: []byte("playground")}}
+		s := serve(t, Local("127.0.0.1:0"), c.source, files)
+		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		answer, err := client.Get(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if got := answer.Header.Get("Location"); got != c.want || (answer.StatusCode == http.StatusFound) != (c.want != "") {
+			t.Errorf("%T: status %d, Location %q, expected %q", c.source, answer.StatusCode, got, c.want)
+		}
+		if want := s.URL() + strings.TrimPrefix(c.want, "/"); s.Entry() != want {
+			t.Errorf("%T: the entry is %q, expected %q", c.source, s.Entry(), want)
+		}
+	}
+}
+
 // TestToken: with TLS and a token, the files are for anyone, and what the gateway says is for those who have the token; another token ends what the old one began.
 func TestToken(t *testing.T) {
 	file, key, roots := certificate(t, "gw.example")

@@ -33,6 +33,8 @@ const (
 
 // Source is what the pages show: a gateway, or a recording.
 type Source interface {
+	// entry is the page, with its state, to which "/" leads; "" for the live view.
+	entry() string
 	// routes adds the paths of the source.
 	routes(get func(path string, h http.HandlerFunc))
 	// run works until the context ends.
@@ -125,6 +127,10 @@ func (s *Server) handler(files fs.FS) http.Handler {
 	mux.Handle("/", web.Handler(files))
 	for path, name := range map[string]string{"/{$}": "live.html", "/index.html": "index.html"} { // a file server would redirect the one to the other
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if entry := s.source.entry(); entry != "" && r.URL.Path == "/" {
+				http.Redirect(w, r, "/"+entry, http.StatusFound)
+				return
+			}
 			text, err := fs.ReadFile(files, name)
 			if err != nil {
 				refuse(w, http.StatusNotFound, err)
@@ -147,6 +153,9 @@ func (s *Server) URL() string {
 	}
 	return "http://" + s.Address() + "/"
 }
+
+// Entry is the address at which a browser begins.
+func (s *Server) Entry() string { return s.URL() + s.source.entry() }
 
 // Close refuses all requests. It takes the place of Serve.
 func (s *Server) Close() { _ = s.listener.Close() }

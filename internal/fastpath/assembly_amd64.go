@@ -32,6 +32,11 @@ func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Recor
 //go:noescape
 func Store64(word *atomic.Int64, value int64)
 
+// Prefetch begins to fetch two cache lines from an address on, which will be read soon.
+//
+//go:noescape
+func Prefetch(at unsafe.Pointer)
+
 // storeSet is storeSetGo. What Store64 says of a store holds for each of these.
 //
 //go:noescape

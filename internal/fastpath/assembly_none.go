@@ -23,4 +23,7 @@ func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Recor
 // Store64 is the assembly's specification.
 func Store64(word *atomic.Int64, value int64) { word.Store(value) }
 
+// Prefetch is the assembly's specification: it has no effect but on time.
+func Prefetch(unsafe.Pointer) {}
+
 func storeSet(to *atomic.Uint64, from *uint64, set uint64) { storeSetGo(to, from, set) }

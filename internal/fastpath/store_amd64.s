@@ -9,6 +9,13 @@ TEXT ·Store64(SB), NOSPLIT, $0-16
 	MOVQ AX, (DI)
 	RET
 
+// func Prefetch(at unsafe.Pointer)
+TEXT ·Prefetch(SB), NOSPLIT, $0-8
+	MOVQ at+0(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	RET
+
 // func storeSet(to *atomic.Uint64, from *uint64, set uint64)
 //
 //	DI  to, SI  from, AX  what is left of set, CX  its first bit

@@ -10,28 +10,39 @@ import (
 type View struct {
 	s    *Store
 	g    *Group
-	p    *Page
-	k    int // in the page
-	side int
-	n    int // on its side
+	p    *Record
+	x    uint32 // in Store.slots
+	side uint8
+	n    uint16 // on its side
 }
 
 // Slot is a View that can be written, too.
 type Slot struct{ View }
 
-// At returns a slot by its number in the store and the spot of its page. If its flow no longer has it, its page may belong to another group by now.
-func (s *Store) At(number uint32, page Spot) Slot {
-	k := int(number % SlotsAPage)
-	return Slot{View{s, &s.groups[page>>6], &s.pages[number/SlotsAPage], k, int(page >> 5 & 1), int(page%pagesASide)*SlotsAPage + k}}
+// At returns a slot by its number in the store. If a flow no longer has it, it may belong to another group, or to none.
+func (s *Store) At(number uint32) Slot {
+	r := &s.slots[number]
+	at := r.spot.Load()
+	return Slot{View{s, &s.groups[at>>spotGroup], r, number, uint8(at >> spotSide & 1), uint16(at & (SlotsASide - 1))}}
+}
+
+// A record's spot: bits 0-7 the slot's number on its side, 8 the side, 9-63 the group.
+const (
+	spotSide  = nodeBits * levels
+	spotGroup = spotSide + 1
+)
+
+func makeSpot(group uint32, side, n int) uint64 {
+	return uint64(group)<<spotGroup | uint64(side)<<spotSide | uint64(n)
 }
 
 // Slot returns slot n of a side, and false if there is none.
-func (s *Store) Slot(g *Group, side, n int) (Slot, bool) {
-	x := g.pages[side][n/SlotsAPage%pagesASide].Load()
-	if x == 0 {
-		return Slot{}, false
+func (s *Store) Slot(g *Group, side, n int) (slot Slot, ok bool) {
+	at := s.find(g, side, n, 0)
+	if at == nil || *at == 0 {
+		return slot, false
 	}
-	return Slot{View{s, g, &s.pages[x], n % SlotsAPage, side, n}}, true
+	return Slot{View{s, g, &s.slots[*at], *at, uint8(side), uint16(n)}}, true
 }
 
 // Occupied returns slot n of a side if a flow has it.
@@ -77,63 +88,56 @@ func (g *Group) Refused() bool {
 }
 
 // Number is the slot's number on its side.
-func (v *View) Number() int { return v.n }
+func (v *View) Number() int { return int(v.n) }
 
 // Side is 0 or 1: the direction of the flow between the two hosts.
-func (v *View) Side() int { return v.side }
+func (v *View) Side() int { return int(v.side) }
 
 // Group is the group of the slot.
 func (v *View) Group() *Group { return v.g }
 
 // Ref is the flow that has the slot, 0 for none.
-func (v *View) Ref() Ref { return Ref(v.words().owner.Load()) }
+func (v *View) Ref() Ref { return Ref(v.p.owner.Load()) }
 
 // Lease is how often the slot was assigned, modulo 2^15.
-func (v *View) Lease() uint16 { return v.p.lease[v.k] }
+func (v *View) Lease() uint16 { return v.p.lease }
 
 // Identity has what the port rules need of the flow.
-func (v *View) Identity() Identity { return v.p.id[v.k] }
+func (v *View) Identity() Identity { return v.p.id }
 
 // Elimination is the evidence of the flow's responses.
-func (v *View) Elimination() Elimination { return v.p.elimination[v.k] }
+func (v *View) Elimination() Elimination { return v.p.elimination }
 
 // Claim is RDMA-CM's claim about the flow, 0 for none.
-func (v *View) Claim() Claim { return v.p.claim[v.k] }
+func (v *View) Claim() Claim { return v.p.claim }
 
 // Link is the slot of the peer flow, 0 for none.
-func (v *View) Link() Link { return Link(v.words().peer.Load()) }
+func (v *View) Link() Link { return Link(v.p.peer.Load()) }
 
 // PortMark shows which flows have the flow's port.
-func (v *View) PortMark() PortMark { return v.p.match[v.k] }
+func (v *View) PortMark() PortMark { return v.p.match }
 
 // Contradictions counts the packets that contradicted the flow's pair.
-func (v *View) Contradictions() uint16 { return v.p.contradictions[v.k] }
+func (v *View) Contradictions() uint16 { return v.p.contradictions }
 
 // InStore is the slot's number in the store.
-func (v *View) InStore() uint32 {
-	return v.g.pages[v.side][v.n/SlotsAPage].Load()*SlotsAPage + uint32(v.k)
-}
-
-// Spot is where the slot's page is.
-func (v *View) Spot() Spot {
-	return Spot(v.g.index<<6 | uint32(v.side)<<5 | uint32(v.n/SlotsAPage))
-}
+func (v *View) InStore() uint32 { return v.x }
 
 // Others is the number of slots of the other side that were ever assigned.
-func (v *View) Others() int { return v.g.Used(1 - v.side) }
+func (v *View) Others() int { return v.g.Used(1 - v.Side()) }
 
 // Own is the number of slots of this side that were ever assigned.
-func (v *View) Own() int { return v.g.Used(v.side) }
+func (v *View) Own() int { return v.g.Used(v.Side()) }
 
 // Other returns slot n of the other side if a flow has it.
 func (v *View) Other(n int) (View, bool) {
-	slot, ok := v.s.Occupied(v.g, 1-v.side, n)
+	slot, ok := v.s.Occupied(v.g, 1-v.Side(), n)
 	return slot.View, ok
 }
 
 // Same returns slot n of this side if a flow has it.
 func (v *View) Same(n int) (View, bool) {
-	slot, ok := v.s.Occupied(v.g, v.side, n)
+	slot, ok := v.s.Occupied(v.g, v.Side(), n)
 	return slot.View, ok
 }
 
@@ -145,7 +149,7 @@ func (v *View) Ack() Ack { return v.AckBy(v.Lease()) }
 
 // SentBy is Sent of the flow that had the slot with a lease; not valid if another flow has it now.
 func (v *View) SentBy(lease uint16) Sent {
-	w := Sent(v.words().sent.Load())
+	w := Sent(v.p.sent.Load())
 	if w.lease() != lease {
 		return 0
 	}
@@ -154,7 +158,7 @@ func (v *View) SentBy(lease uint16) Sent {
 
 // AckBy is Ack of the flow that had the slot with a lease; not valid if another flow has it now.
 func (v *View) AckBy(lease uint16) Ack {
-	w := Ack(v.words().ack.Load())
+	w := Ack(v.p.ack.Load())
 	if w.lease() != lease {
 		return 0
 	}
@@ -162,25 +166,24 @@ func (v *View) AckBy(lease uint16) Ack {
 }
 
 // May reports whether the flow in slot n of the other side isn't ruled out: this flow may respond to its requests.
-func (v *View) May(n int) bool { return v.p.row[v.k][n/64]>>(n%64)&1 != 0 }
+func (v *View) May(n int) bool { return v.p.row[n/64]>>(n%64)&1 != 0 }
 
 // Row has a bit for each flow of a word of 64 slots of the other side that isn't ruled out.
-func (v *View) Row(word int) uint64 { return v.p.row[v.k][word] }
+func (v *View) Row(word int) uint64 { return v.p.row[word] }
 
 // Next is a PSN that one of the flow's last responses waits for, with NoteBit; 0 for none.
-func (v *View) Next(i int) uint32 { return v.p.next[v.k][i].Load() }
+func (v *View) Next(i int) uint32 { return v.p.next[i].Load() }
 
 // Asked is one of the flow's last PSNs with AckReq, with NoteBit; 0 for none.
-func (v *View) Asked(i int) uint32 { return v.p.asked[v.k][i].Load() }
+func (v *View) Asked(i int) uint32 { return v.p.asked[i].Load() }
 
 // LinkedPeer returns the slot that a link of the flow names, if the peer flow still has it. It needs no lock.
 func (v *View) LinkedPeer(l Link) (peer Slot, ok bool) {
 	if l == 0 {
 		return peer, false
 	}
-	n := l.Number()
-	peer = Slot{View{v.s, v.g, &v.s.pages[l.page()], n % SlotsAPage, 1 - v.side, n}}
-	return peer, Sent(peer.words().sent.Load()).lease() == l.Lease()
+	peer = Slot{View{v.s, v.g, &v.s.slots[l.slot()], l.slot(), 1 - v.side, uint16(l.Number())}}
+	return peer, Sent(peer.p.sent.Load()).lease() == l.Lease()
 }
 
 // Peer returns the slot of the flow's peer flow, if the peer flow still has it.
@@ -189,8 +192,8 @@ func (v *View) Peer() (peer View, ok bool) {
 	if l == 0 {
 		return peer, false
 	}
-	slot, ok := v.s.Slot(v.g, 1-v.side, l.Number())
-	return slot.View, ok && slot.Lease() == l.Lease() && slot.Ref() != 0
+	slot, _ := v.LinkedPeer(l)
+	return slot.View, slot.Lease() == l.Lease() && slot.Ref() != 0
 }
 
 // Set is a set of slots of one side, a bit for each.
@@ -198,59 +201,57 @@ type Set [rowWords]uint64
 
 // WithPort is the set of flows of a side that have the given UDP source port.
 func (v *View) WithPort(side int, port uint16) (set Set) {
-	for i := range (v.g.Used(side) + SlotsAPage - 1) / SlotsAPage {
-		pg := &v.s.pages[v.g.pages[side][i].Load()]
-		for k := range pg.id {
-			if pg.id[k].Port() == port && pg.words[k].owner.Load() != 0 {
-				n := i*SlotsAPage + k
-				set[n/64%rowWords] |= 1 << (n % 64)
-			}
+	for n := range v.g.Used(side) {
+		if slot, ok := v.s.Occupied(v.g, side, n); ok && slot.p.id.Port() == port {
+			set[n/64%rowWords] |= 1 << (n % 64)
 		}
 	}
 	return set
 }
 
 // Opposite returns slot n of the other side.
-func (s *Slot) Opposite(n int) (Slot, bool) { return s.s.Slot(s.g, 1-s.side, n) }
+func (s *Slot) Opposite(n int) (Slot, bool) { return s.s.Slot(s.g, 1-s.Side(), n) }
 
-// Occupy gives a slot to a flow. At first no flow of the other side is ruled out as its peer flow.
-func (s *Slot) Occupy(r Ref, id Identity) (lease uint16) {
-	p, k := s.p, s.k
-	p.lease[k] = max((p.lease[k]+1)&leaseMask, 1)
-	s.words().peer.Store(0)
-	p.ended[k].Store(0)
-	p.elimination[k], p.contradictions[k] = Elimination{}, 0
+// Occupy gives a slot to a flow, whose source has this hash. At first no flow of the other side is ruled out as its peer flow.
+func (s *Slot) Occupy(r Ref, id Identity, source uint64, now int64) (lease uint16) {
+	p := s.p
+	p.lease = max((p.lease+1)&leaseMask, 1)
+	p.peer.Store(0)
+	p.ended.Store(0)
+	p.elimination, p.contradictions = Elimination{}, 0
 	s.Reset(id)
 	if n := int32(s.n) + 1; n > s.g.used[s.side].Load() {
 		s.g.used[s.side].Store(n)
 	}
-	s.words().owner.Store(uint64(r))
+	s.newcomer(source, now)
+	p.owner.Store(uint64(r))
 	s.g.flows[s.side].Add(1)
-	return p.lease[k]
+	return p.lease
 }
 
 // Vacate frees a slot if the given flow has it.
 func (s *Slot) Vacate(r Ref) {
-	if r != 0 && s.words().owner.CompareAndSwap(uint64(r), 0) {
+	if r != 0 && s.p.owner.CompareAndSwap(uint64(r), 0) {
+		s.known()
 		s.g.flows[s.side].Add(-1)
 	}
 }
 
 // Reset clears what a slot has about its flow's connection, because another one begins. It keeps the number of contradictions.
 func (s *Slot) Reset(id Identity) {
-	s.words().sent.Store(uint64(s.p.lease[s.k]) << 49)
-	s.p.id[s.k], s.p.claim[s.k] = id, 0
+	s.p.sent.Store(uint64(s.p.lease) << 49)
+	s.p.id, s.p.claim = id, 0
 	s.ForgetAsked()
 	s.Unlearn()
 }
 
 // Unlearn clears the evidence from the flow's responses and its port.
 func (s *Slot) Unlearn() {
-	s.words().ack.Store(uint64(s.p.lease[s.k]) << 49)
-	for i := range s.p.next[s.k] {
-		s.p.next[s.k][i].Store(0)
+	s.p.ack.Store(uint64(s.p.lease) << 49)
+	for i := range s.p.next {
+		s.p.next[i].Store(0)
 	}
-	s.p.match[s.k] = 0
+	s.p.match = 0
 	s.Forget()
 }
 
@@ -260,8 +261,8 @@ func (s *Slot) Forget() {
 	s.EditElimination().Restart()
 	for n := range s.Others() {
 		if o, ok := s.Opposite(n); ok {
-			o.p.row[o.k][s.n/64] |= 1 << (s.n % 64)
-			if e := o.EditElimination(); e.Only() == s.n {
+			o.p.row[s.n/64] |= 1 << (s.n % 64)
+			if e := o.EditElimination(); e.Only() == s.Number() {
 				e.Restart()
 			}
 		}
@@ -270,53 +271,53 @@ func (s *Slot) Forget() {
 
 // ForgetAsked clears the PSNs for which the flow asked.
 func (s *Slot) ForgetAsked() {
-	for i := range s.p.asked[s.k] {
-		s.p.asked[s.k][i].Store(0)
+	for i := range s.p.asked {
+		s.p.asked[i].Store(0)
 	}
 }
 
 // Anyone clears what was ruled out for the flow: it may respond to any flow of the other side.
 func (s *Slot) Anyone() {
-	for i := range s.p.row[s.k] {
-		s.p.row[s.k][i] = ^uint64(0)
+	for i := range s.p.row {
+		s.p.row[i] = ^uint64(0)
 	}
 }
 
 // RuleOut rules out the flows with a bit in n, of one word of the row.
-func (s *Slot) RuleOut(word int, n uint64) { s.p.row[s.k][word] &^= n }
+func (s *Slot) RuleOut(word int, n uint64) { s.p.row[word] &^= n }
 
 // EditElimination returns the evidence of the flow's responses, to be changed under Group.Lock.
-func (s *Slot) EditElimination() *Elimination { return &s.p.elimination[s.k] }
+func (s *Slot) EditElimination() *Elimination { return &s.p.elimination }
 
 // SetIdentity replaces what the port rules need of the flow.
-func (s *Slot) SetIdentity(id Identity) { s.p.id[s.k] = id }
+func (s *Slot) SetIdentity(id Identity) { s.p.id = id }
 
 // SetClaim replaces RDMA-CM's claim about the flow.
-func (s *Slot) SetClaim(c Claim) { s.p.claim[s.k] = c }
+func (s *Slot) SetClaim(c Claim) { s.p.claim = c }
 
 // SetPortMark replaces the marks of the last judgement of ports.
-func (s *Slot) SetPortMark(m PortMark) { s.p.match[s.k] = m }
+func (s *Slot) SetPortMark(m PortMark) { s.p.match = m }
 
 // SetNext replaces one of the PSNs of Next.
-func (s *Slot) SetNext(i int, psn uint32) { s.p.next[s.k][i].Store(psn) }
+func (s *Slot) SetNext(i int, psn uint32) { s.p.next[i].Store(psn) }
 
 // SetAsked replaces one of the PSNs of Asked.
-func (s *Slot) SetAsked(i int, psn uint32) { s.p.asked[s.k][i].Store(psn) }
+func (s *Slot) SetAsked(i int, psn uint32) { s.p.asked[i].Store(psn) }
 
 // Contradict counts a contradiction of the flow's pair.
 func (s *Slot) Contradict() {
-	s.p.contradictions[s.k] = min(s.p.contradictions[s.k], 1<<16-2) + 1
+	s.p.contradictions = min(s.p.contradictions, 1<<16-2) + 1
 }
 
 // Ended is when RDMA-CM released the flow's connection, in milliseconds modulo 2^32.
-func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended[s.k] }
+func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended }
 
 // PublishSent replaces the PSNs of the flow's requests, unless the slot was given to another flow since this one got it with the given lease. 0
 // shows other workers that the flow has ended.
-func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.words().sent, lease, uint64(now)) }
+func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.p.sent, lease, uint64(now)) }
 
 // PublishAck does the same with the PSNs of its responses.
-func (s *Slot) PublishAck(lease uint16, now Ack) { publish(&s.words().ack, lease, uint64(now)) }
+func (s *Slot) PublishAck(lease uint16, now Ack) { publish(&s.p.ack, lease, uint64(now)) }
 
 func publish(word *atomic.Uint64, lease uint16, now uint64) {
 	if was := word.Load(); uint16(was>>49) == lease {
@@ -326,19 +327,21 @@ func publish(word *atomic.Uint64, lease uint16, now uint64) {
 
 // Pair makes two flows each other's peer.
 func (s *Slot) Pair(peer *Slot, ownPort bool) {
-	s.words().peer.Store(uint64(makeLink(&peer.View, ownPort)))
-	peer.words().peer.Store(uint64(makeLink(&s.View, ownPort)))
+	s.p.peer.Store(uint64(makeLink(&peer.View, ownPort)))
+	peer.p.peer.Store(uint64(makeLink(&s.View, ownPort)))
+	s.known()
+	peer.known()
 }
 
 // Unpair ends the pair of a flow, if it has a peer flow, and returns that one's slot.
 func (s *Slot) Unpair() (peer Slot, ok bool) {
 	view, ok := s.Peer()
-	s.words().peer.Store(0)
+	s.p.peer.Store(0)
 	if ok {
-		view.words().peer.Store(0)
+		view.p.peer.Store(0)
 	}
 	return Slot{view}, ok
 }
 
 // ChangeLink replaces the flow's link, unless it has changed.
-func (s *Slot) ChangeLink(was, now Link) { s.words().peer.CompareAndSwap(uint64(was), uint64(now)) }
+func (s *Slot) ChangeLink(was, now Link) { s.p.peer.CompareAndSwap(uint64(was), uint64(now)) }

@@ -1,6 +1,18 @@
 // Package store has the slots of flows: what the workers of a gateway know of each other's flows. The flows between two hosts, behind the
-// same gateway ports and with the same tags, are a group with two sides, one for each direction. A side has up to 256 slots, in pages of
-// eight. The store assigns groups, pages and slots, and gives access to their words. What the words are evidence of, its caller knows.
+// same gateway ports and with the same tags, are a group with two sides, one for each direction. The store assigns groups and slots, and gives
+// access to their words. What the words are evidence of, its caller knows.
+//
+// # Memory
+//
+// A store is made for a number of flows. It has a slot for each, and a group for every two of them: so as many connections fit if each is
+// between another pair of hosts as if they share pairs of hosts. A side with one slot has that slot's number in its group. A side with more
+// has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide.
+//
+// A flow that ends leaves its slot empty, for a later flow of its side. If the store needs a slot or a group and has none, it looks at some
+// slots, and takes back the empty ones, with their nodes and groups (Reclaim). If that isn't enough, the caller may
+// evict one of the flows that it has looked at. The flows that were never paired are counted by their sources. Evicted is the flow of the source
+// that has most of them, and only for a flow whose source has fewer. So a source that sends to many addresses, from which nothing returns, makes
+// way for the others. A flow that has a peer flow is never evicted.
 package store
 
 import (
@@ -11,15 +23,13 @@ import (
 )
 
 const (
-	SlotsAPage = 8
-	pagesASide = 32
-	SlotsASide = SlotsAPage * pagesASide // flows of one direction between two hosts that can be paired
+	nodeBits   = 4
+	levels     = 2
+	SlotsASide = 1 << (nodeBits * levels) // flows of one direction between two hosts that can be paired
 	rowWords   = SlotsASide / 64
 
-	groupSearch = 32  // maximum number of groups checked for an empty one
-	searchPause = 1e6 // ns between two searches that find nothing: otherwise each of many flows would search all the time
-	maxChain    = 64  // groups with the same hash that a search checks
-	MaxBeside   = 64  // groups between the same hosts, in other scopes, that Beside returns
+	maxChain  = 64 // groups with the same hash that a search checks
+	MaxBeside = 64 // groups between the same hosts, in other scopes, that Beside returns
 )
 
 // Lock protects data that workers share. A worker never waits for a lock that another worker holds, but continues without it. The evidence
@@ -64,49 +74,73 @@ func (k *Key) hostsHash() uint64 {
 	return keyhash.Fold(keyhash.Fold(k.Hosts[1].Hi^odd, k.Hosts[1].Lo)^x, odd)
 }
 
-// Store has the groups and their slots. Group and page 0 are never used.
+// node is numbers of slots, or of nodes one level below; 0 for none.
+type Node [1 << nodeBits]uint32
+
+// Store has the groups and their slots. Group, slot and node 0 are never used.
 type Store struct {
 	// Lock is needed for the other fields, to find, make and drop groups, and to assign slots.
-	Lock       Lock
-	groups     []Group
-	heads      []uint32 // groups by hash, linked by Group.next
-	hosts      []uint32 // groups by the hash of their hosts, linked by Group.beside
-	pages      []Page
-	freePage   uint32
-	freeGroup  uint32
-	usedPages  uint32
-	usedGroups uint32
-	full       int64  // there was no empty group: no search until then, ns
-	hand       uint32 // where the next search for an empty group begins
+	Lock   Lock
+	groups []Group
+	heads  []uint32 // groups by hash, linked by Group.next
+	hosts  []uint32 // groups by the hash of their hosts, linked by Group.beside
+	slots  []Record
+	nodes  []Node
+	// used is how many of each were ever in use, and free is the first one that no longer is.
+	usedGroups, usedSlots, usedNodes uint32
+	freeGroup, freeSlot, freeNode    uint32
+
+	unpaired sources
+	searched uint64 // where the last Reclaim has ended, as a part of 2^64
+	full     pause
 }
 
-// New makes a store in memory that must be zero: of as many heads of both kinds as groups, and as many slots as fit into the pages.
-func New(groups []Group, heads []uint32, pages []Page) *Store {
-	half := len(heads) / 2
-	return &Store{groups: groups, heads: heads[:half], hosts: heads[half:], pages: pages}
+// Memory is the arrays of a store.
+type Memory struct {
+	Groups []Group
+	Heads  []uint32 // two for each group
+	Slots  []Record
+	Nodes  []Node
+	Counts []atomic.Uint32 // of sources
+}
+
+// Sizes are the numbers of groups, slots, nodes and counts of a store for a number of flows.
+func Sizes(flows int) (groups, slots, nodes, counts int) {
+	const few = 64
+	groups = flows/2 + few
+	return groups, flows + few, flows/2 + few, groups / 2
+}
+
+// New makes a store in memory that must be zero.
+func New(m Memory) *Store {
+	half, counts := len(m.Heads)/2, len(m.Counts)/2
+	return &Store{groups: m.Groups, heads: m.Heads[:half], hosts: m.Heads[half:], slots: m.Slots, nodes: m.Nodes,
+		unpaired: sources{m.Counts[:counts], m.Counts[counts:]}}
 }
 
 // Group holds the flows between two hosts. Side 0 has those with the lower ingress port of the pair.
 type Group struct {
-	key   Key // under Store.Lock, as hash, next and live; lock is enough to read key and hash while a flow has a slot
+	key   Key // under Store.Lock, as hash and next; lock is enough to read key and hash while a flow has a slot
 	hash  uint64
 	next  uint32 // the next group of the same head, or the next free one
 	index uint32 // in Store.groups
 	// beside are the next and the previous group of the same head of Store.hosts, 0 for none.
 	beside [2]uint32
-	full   [2]int64 // under Store.Lock: a side had no empty slot; no search until then, ns
-	live   bool     // linked, not among the free ones
+	full   [2]int64 // under Store.Lock: a side had SlotsASide flows, none of which had ended; no search until then, ns
 	// other is the scope of side 1, at the lower gateway port. It differs from the key's, which is side 0's, if the directions have other tags.
 	other   atomic.Uint64 // a packet.Scope
 	refused bool          // another scope was on side 1, which was wrong
-	paths   [2]Path       // of the flows of each side
-
 	// lock is needed to assign slots of the group, and to change the results of comparing its flows.
 	lock Lock
-	// pages are the slots of each side, 8 a page; 0 for none.
-	pages [2][pagesASide]atomic.Uint32
 	// used is the number of slots that were ever assigned, from 0 on; flows is the number of flows that have one now.
 	used, flows [2]atomic.Int32
+
+	// trees lead to the slots of each side, under both locks to change: a slot's number if the height is 0, else a node's.
+	trees    [2]uint32
+	heights  [2]uint8
+	attached [2]uint16 // slots of each side, empty or not; under Store.Lock
+
+	paths [2]Path // of the flows of each side
 }
 
 // Find returns the group with a hash and a key, or nil. With nil as the key the hash is enough.
@@ -124,9 +158,8 @@ func (s *Store) Find(k *Key, h uint64) *Group {
 	return nil
 }
 
-// Make returns the group with a hash and a key. If there is none it makes one; if all are in use it takes an empty one. It returns nil if
-// none is empty.
-func (s *Store) Make(k *Key, h uint64, now int64) *Group {
+// Make returns the group with a hash and a key. If there is none it makes one. It returns nil if all are in use.
+func (s *Store) Make(k *Key, h uint64) *Group {
 	if g := s.Find(k, h); g != nil {
 		return g
 	}
@@ -136,25 +169,26 @@ func (s *Store) Make(k *Key, h uint64, now int64) *Group {
 		s.freeGroup = s.groups[x].next
 	case int(s.usedGroups) < len(s.groups)-1:
 		x = atomic.AddUint32(&s.usedGroups, 1) // Groups reads it without the lock
-	case now < s.full:
-		return nil
 	default:
-		if x = s.dropEmpty(nil); x == 0 {
-			s.full = now + searchPause
-			return nil
-		}
+		return nil
 	}
 	g, head := &s.groups[x], &s.heads[h%uint64(len(s.heads))]
-	g.key, g.hash, g.index, g.live = *k, h, x, true
-	g.full = [2]int64{}
-	for side := range g.used {
-		g.used[side].Store(0)
-		g.flows[side].Store(0)
-	}
+	g.key, g.hash, g.index = *k, h, x
+	g.full, g.refused = [2]int64{}, false
 	g.next, *head = *head, x
-	g.refused = false
 	s.linkBeside(g)
 	return g
+}
+
+// drop frees a group that has no slots.
+func (s *Store) drop(g *Group) {
+	link := &s.heads[g.hash%uint64(len(s.heads))]
+	for *link != g.index {
+		link = &s.groups[*link].next
+	}
+	*link = g.next
+	s.unlinkBeside(g)
+	g.next, s.freeGroup = s.freeGroup, g.index
 }
 
 func (s *Store) linkBeside(g *Group) {
@@ -194,117 +228,31 @@ func (s *Store) Beside(k *Key, to *[MaxBeside]*Group) (n int, all bool) {
 	return n, false
 }
 
-// dropEmpty finds a group whose flows have all ended, frees it and returns it; 0 if there is none. It never frees the group keep.
-func (s *Store) dropEmpty(keep *Group) uint32 {
-	for range groupSearch {
-		s.hand = s.hand%s.usedGroups + 1
-		if g := &s.groups[s.hand]; g != keep && g.live && s.drop(s.hand) {
-			return s.hand
-		}
-	}
-	return 0
-}
-
-// drop unlinks a group and frees its pages, if the group has no flows. It reports whether it did.
-func (s *Store) drop(x uint32) bool {
-	g := &s.groups[x]
-	if !s.ended(g) || !g.lock.Try() {
-		return false
-	}
-	defer g.lock.Release()
-	link := &s.heads[g.hash%uint64(len(s.heads))]
-	for *link != x {
-		link = &s.groups[*link].next
-	}
-	*link, g.live = g.next, false
-	s.unlinkBeside(g)
-	for side := range g.pages {
-		for i := range g.pages[side] {
-			if n := g.pages[side][i].Swap(0); n != 0 {
-				s.pages[n].free = s.freePage
-				s.freePage = n
-			}
-		}
-	}
-	return true
-}
-
-func (s *Store) ended(g *Group) bool {
-	for side := range g.pages {
-		for i := range g.pages[side] {
-			x := g.pages[side][i].Load()
-			if x == 0 {
-				break
-			}
-			for k := range s.pages[x].words {
-				if s.pages[x].words[k].owner.Load() != 0 {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// newPage assigns a page to a side of a group. If all pages are in use it finds an empty group and frees its pages. It returns 0 if there
-// is none.
-func (s *Store) newPage(of *Group) uint32 {
-	if s.freePage == 0 && int(s.usedPages) < len(s.pages)-1 {
-		s.usedPages++
-		return s.usedPages
-	}
-	if s.freePage == 0 {
-		if empty := s.dropEmpty(of); empty != 0 {
-			s.groups[empty].next, s.freeGroup = s.freeGroup, empty
-		}
-	}
-	n := s.freePage
-	if n != 0 {
-		s.freePage = s.pages[n].free
-	}
-	return n
-}
-
-// Empty finds a slot for a new flow on a side of a group, and adds a page if necessary. Only if no slot is empty and the side is full, it
-// returns the slot of a flow that has ended: the caller has to vacate it. Empty needs the group's lock, too.
+// Empty returns an empty slot for a new flow on a side of a group, and false if there is none. Only if the side is full, it returns the slot of
+// a flow that has ended: the caller has to vacate it. Empty needs the group's lock, too.
 func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot Slot, ok bool) {
-	if now < g.full[side] {
-		return slot, false
-	}
-	if slot, ok = s.empty(g, side, ended); !ok {
-		g.full[side] = now + searchPause
-	}
-	return slot, ok
-}
-
-func (s *Store) empty(g *Group, side int, ended func(Ref) bool) (slot Slot, ok bool) {
 	used := g.Used(side)
-	if g.Flows(side) < used { // a used slot is empty again
-		if slot, ok = s.first(g, side, func(r Ref) bool { return r == 0 }); ok {
+	if g.Flows(side) < used {
+		for n := range used {
+			if slot, ok = s.Slot(g, side, n); !ok {
+				return s.attach(g, side, n)
+			} else if slot.Ref() == 0 {
+				return slot, true
+			}
+		}
+	}
+	if used < SlotsASide {
+		return s.attach(g, side, used)
+	}
+	if now < g.full[side] {
+		return Slot{}, false
+	}
+	for n := range used {
+		if slot, ok = s.Slot(g, side, n); ok && ended(slot.Ref()) {
 			return slot, true
 		}
 	}
-	if used == SlotsASide {
-		return s.first(g, side, ended)
-	}
-	i := used / SlotsAPage
-	if g.pages[side][i].Load() == 0 {
-		x := s.newPage(g)
-		if x == 0 {
-			return slot, false
-		}
-		g.pages[side][i].Store(x)
-	}
-	return s.Slot(g, side, used)
-}
-
-// first returns the first slot of a side that was ever assigned and whose flow, if any, meets a condition.
-func (s *Store) first(g *Group, side int, is func(Ref) bool) (slot Slot, ok bool) {
-	for n := range g.Used(side) {
-		if slot, ok = s.Slot(g, side, n); ok && is(slot.Ref()) {
-			return slot, true
-		}
-	}
+	g.full[side] = now + searchPause
 	return Slot{}, false
 }
 

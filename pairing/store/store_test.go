@@ -1,23 +1,29 @@
 package store
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+func newStore(flows int) *Store {
+	groups, slots, nodes, counts := Sizes(flows)
+	return New(Memory{make([]Group, groups), make([]uint32, 2*groups), make([]Record, slots), make([]Node, nodes), make([]atomic.Uint32, counts)})
+}
+
 // TestEmptyFirst: on a side whose slots were all assigned before, a new flow gets an empty slot, if there is one, and not that of a flow
 // that has ended: RDMA-CM may have closed that one, and its last packets still come.
 func TestEmptyFirst(t *testing.T) {
-	s := New(make([]Group, 2), make([]uint32, 2), make([]Page, pagesASide+1))
-	g := s.Make(&Key{}, 1, 0)
+	s := newStore(600)
+	g := s.Make(&Key{}, 1)
 	var last Slot
 	for n := range SlotsASide {
 		slot, ok := s.Empty(g, 0, 0, func(Ref) bool { return true })
 		if !ok || slot.Number() != n {
 			t.Fatalf("flow %d: slot %d, %v", n, slot.Number(), ok)
 		}
-		slot.Occupy(MakeRef(0, 1, uint32(n+1)), 0)
+		slot.Occupy(MakeRef(0, 1, uint32(n+1)), 0, 1, 0)
 		last = slot
 	}
 	ended := func(r Ref) bool { return r.Index() == 3 }
@@ -32,12 +38,12 @@ func TestEmptyFirst(t *testing.T) {
 
 // TestLease: what a flow has published, and a link to it, end when another flow gets its slot; a late publication of the old flow changes nothing.
 func TestLease(t *testing.T) {
-	s := New(make([]Group, 2), make([]uint32, 2), make([]Page, 2*pagesASide+1))
-	g := s.Make(&Key{}, 1, 0)
+	s := newStore(600)
+	g := s.Make(&Key{}, 1)
 	var slots [2]Slot
 	for side := range slots {
 		slots[side], _ = s.Empty(g, side, 0, func(Ref) bool { return true })
-		slots[side].Occupy(MakeRef(0, 1, uint32(side+1)), 0)
+		slots[side].Occupy(MakeRef(0, 1, uint32(side+1)), 0, 1, 0)
 	}
 	a, b := &slots[0], &slots[1]
 	old := a.Lease()
@@ -47,7 +53,7 @@ func TestLease(t *testing.T) {
 	if _, ok := b.LinkedPeer(b.Link()); !ok || !a.Sent().Valid() || !a.Ack().Valid() || !a.SentBy(old).Valid() || !a.AckBy(old).Valid() {
 		t.Fatalf("sent %#x, acknowledged %#x, linked %v", a.Sent(), a.Ack(), ok)
 	}
-	now := a.Occupy(MakeRef(0, 2, 1), 0)
+	now := a.Occupy(MakeRef(0, 2, 1), 0, 1, 0)
 	a.PublishSent(now, MakeSent(50, 90, now))
 	a.PublishAck(now, MakeAck(70, now))
 	a.PublishSent(old, MakeSent(1, 2, old))
@@ -65,12 +71,12 @@ func TestLease(t *testing.T) {
 
 // TestBeside: groups between the same hosts in other scopes are found, until they are dropped; not those between other hosts, or behind other ports.
 func TestBeside(t *testing.T) {
-	s := New(make([]Group, 70), make([]uint32, 8), make([]Page, 2))
+	s := newStore(600)
 	key := func(host, port, vid uint64) *Key {
 		return &Key{Hosts: [2]packet.Addr{{Lo: host}, {Lo: 9}}, Scope: packet.Scope(port | vid<<16)}
 	}
 	for _, k := range []*Key{key(1, 0, 5), key(1, 0, 6), key(2, 0, 6), key(1, 2, 6), key(1, 0, 7)} {
-		s.Make(k, uint64(k.Scope)<<8|k.Hosts[0].Lo, 0)
+		s.Make(k, uint64(k.Scope)<<8|k.Hosts[0].Lo)
 	}
 	var to [MaxBeside]*Group
 	check := func(want ...uint64) {
@@ -86,12 +92,12 @@ func TestBeside(t *testing.T) {
 		}
 	}
 	check(7, 6)
-	s.drop(to[1].index)
+	s.drop(to[1])
 	check(7)
-	s.drop(to[0].index)
+	s.drop(to[0])
 	check()
 	for vid := range uint64(MaxBeside + 1) {
-		s.Make(key(3, 0, 10+vid), 1<<40+vid, 0)
+		s.Make(key(3, 0, 10+vid), 1<<40+vid)
 	}
 	if n, all := s.Beside(key(3, 0, 9), &to); n != MaxBeside || all {
 		t.Errorf("%d groups, all %v", n, all)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -77,11 +78,11 @@ func (a Ack) Last() uint32  { return uint32(a & packet.PSNMask) }
 func (a Ack) lease() uint16 { return uint16(a >> 49) }
 
 // Link is the slot of a flow's peer flow: bits 0-8 its number plus 1, 0 for no peer flow; 9-23 its lease; 24 whether the flow's UDP source
-// port is its own, that is, another connection would have another port; 32-63 the slot's page.
+// port is its own, that is, another connection would have another port; 32-63 the slot's number in the store.
 type Link uint64
 
 func makeLink(to *View, ownPort bool) Link {
-	l := Link(to.n+1) | Link(to.Lease())<<9 | Link(to.InStore()/SlotsAPage)<<32
+	l := Link(to.n+1) | Link(to.Lease())<<9 | Link(to.x)<<32
 	if ownPort {
 		l |= 1 << 24
 	}
@@ -91,7 +92,7 @@ func makeLink(to *View, ownPort bool) Link {
 // Number is the number of the peer flow's slot on its side, -1 for no peer flow.
 func (l Link) Number() int { return int(l&0x1ff) - 1 }
 
-func (l Link) page() uint32 { return uint32(l >> 32) }
+func (l Link) slot() uint32 { return uint32(l >> 32) }
 
 // Lease is the lease of that slot.
 func (l Link) Lease() uint16 { return uint16(l>>9) & leaseMask }
@@ -189,8 +190,8 @@ const (
 	AskedRing = 8 // a flow's last PSNs with AckReq
 )
 
-// words is what the worker of a paired flow reads and writes of both flows' slots: half a cache line.
-type words struct {
+// Record is a slot: three cache lines.
+type Record struct {
 	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
 	// flow has gone, or whose port is no longer its own, records that in peer without it.
 	owner atomic.Uint64 // a Ref, 0 for an empty slot
@@ -198,29 +199,25 @@ type words struct {
 	// The worker of the flow writes these, any worker reads them. They carry the lease of the slot.
 	sent atomic.Uint64 // a Sent
 	ack  atomic.Uint64 // an Ack
-}
 
-func (v *View) words() *words { return &v.p.words[v.k%SlotsAPage] }
+	// The rest is read and written under Group.lock, except next, asked, counted, spot and ended.
+	id             Identity
+	claim          Claim // RDMA-CM's claim about the flow
+	elimination    Elimination
+	lease          uint16 // how often the slot was assigned, from 1 on, modulo 2^15
+	contradictions uint16 // how often packets contradicted the flow's pair
+	match          PortMark
+	next           [NextRing]atomic.Uint32  // written by the flow's worker, with NoteBit
+	asked          [AskedRing]atomic.Uint32 // written by the flow's worker, with NoteBit
+	row            [rowWords]uint64         // a bit for each slot of the other side whose flow may be the peer flow
 
-// Page is eight slots of one side of a group. Each field has those of all eight, so that a scan of a side reads few cache lines.
-type Page struct {
-	words [SlotsAPage]words
-	next  [SlotsAPage][NextRing]atomic.Uint32 // written by the flow's worker, with NoteBit
-
-	// The rest is read and written under Group.lock, except asked and ended.
-	id          [SlotsAPage]Identity
-	elimination [SlotsAPage]Elimination
-	claim       [SlotsAPage]Claim                    // RDMA-CM's claim about the flow
-	row         [SlotsAPage][rowWords]uint64         // a bit for each slot of the other side whose flow may be the peer flow
-	asked       [SlotsAPage][AskedRing]atomic.Uint32 // written by the flow's worker, with NoteBit
-	match       [SlotsAPage]PortMark
-	// contradictions counts how often packets contradicted the flow's pair.
-	contradictions [SlotsAPage]uint16
-	lease          [SlotsAPage]uint16 // how often the slot was assigned, from 1 on, modulo 2^15
-	free           uint32             // under Store.Lock: of a free page, the next one
+	spot    atomic.Uint64 // where the slot is, see makeSpot; 0 while it is in no group
+	source  uint64        // hash of the flow's source
+	counted atomic.Uint32 // whether the flow is counted in Store.unpaired, 0 or 1
 	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
-	ended [SlotsAPage]atomic.Uint32
+	ended atomic.Uint32
+	began uint32 // when the slot was assigned, as ended
+	free  uint32 // under Store.Lock: of a slot in no group, the next one
 }
 
-// Spot is where a page's slots are: bits 0-4 the page's number on its side, 5 the side, 6-31 the group.
-type Spot uint32
+var _ [192]byte = [unsafe.Sizeof(Record{})]byte{}

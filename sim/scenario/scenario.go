@@ -135,6 +135,9 @@ func (s *Scenario) Config(r Response) (*sim.Config, error) {
 		}
 	}
 	s.setHosts(c, r, ppfc)
+	if err := s.addChanges(c, r); err != nil {
+		return nil, err
+	}
 	return c, s.doc.Err()
 }
 
@@ -154,7 +157,9 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 			return nil, run.failed(err)
 		}
 	}
-	return run.Outcome()
+	o, err := run.Outcome()
+	run.Release()
+	return o, err
 }
 
 // Running is a simulation of a scenario with one response, which its caller runs.

@@ -32,11 +32,14 @@ type topologySection struct {
 // dumbbellSection is senders at a switch, a chain of spans, and receivers at another switch.
 type dumbbellSection struct {
 	config.Section
-	Senders   config.Integer           `key:"senders" default:"8" min:"1" max:"4096"`
-	Receivers config.Integer           `key:"receivers" default:"1" min:"1" max:"4096"`
-	Rate      config.Rate              `key:"rate" default:"100Gbps" min:"1Mbps" max:"10Tbps"`
-	Delay     config.Duration          `key:"delay" default:"1us" min:"0s" max:"1s"`
-	Spans     config.List[spanSection] `key:"spans" items:"1" most:"16"`
+	Senders   config.Integer  `key:"senders" default:"8" min:"1" max:"4096"`
+	Receivers config.Integer  `key:"receivers" default:"1" min:"1" max:"4096"`
+	Rate      config.Rate     `key:"rate" default:"100Gbps" min:"1Mbps" max:"10Tbps"`
+	Delay     config.Duration `key:"delay" default:"1us" min:"0s" max:"1s"`
+	// FarReceivers are the last receivers, with links of FarDelay.
+	FarReceivers config.Integer           `key:"far_receivers" default:"0" min:"0" max:"4096"`
+	FarDelay     config.Duration          `key:"far_delay" default:"0s" min:"0s" max:"1s"`
+	Spans        config.List[spanSection] `key:"spans" items:"1" most:"16"`
 }
 
 // spanSection is a long link, optionally with a gateway in front of it.
@@ -47,6 +50,14 @@ type spanSection struct {
 	Loss    config.Decimal  `key:"loss" default:"0" max:"1"`
 	Gateway config.Name     `key:"gateway"`
 	Paths   config.Integer  `key:"paths" default:"1" min:"1" max:"64"`
+	// Changes are of the rate, as when members of a LAG fail and return. The gateways' configurations are reloaded then.
+	Changes config.List[changeSection] `key:"changes" most:"1000"`
+}
+
+type changeSection struct {
+	config.Section
+	At   config.Duration `key:"at" required:"yes" min:"1ns" max:"24h"`
+	Rate config.Rate     `key:"rate" required:"yes" min:"1Mbps" max:"10Tbps"`
 }
 
 // twoDCsSection is two leaf-spine fabrics with a border switch each, and a long link between the border switches.
@@ -190,6 +201,9 @@ type incastSection struct {
 	From   config.Text     `key:"from" default:"0"`
 	To     config.Integer  `key:"to" default:"1" min:"0" max:"65535"`
 	Bytes  config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
+	QPs    config.Integer  `key:"qps" default:"1" min:"1" max:"4096"`
+	Bursts config.Integer  `key:"bursts" default:"1" min:"1" max:"1000000"`
+	Every  config.Duration `key:"every" default:"1ms" min:"1ns" max:"1h"`
 	Start  config.Duration `key:"start" default:"0s" min:"0s" max:"24h"`
 	Spread config.Duration `key:"spread" default:"0s" min:"0s" max:"1h"`
 }

@@ -17,6 +17,7 @@ type topology struct {
 	d       *document
 	network sim.Network // without gateways' dataplanes
 	places  []place     // of gateways
+	varying []varying   // links whose rate changes
 	hosts   int
 }
 
@@ -105,8 +106,15 @@ func (s *topology) dumbbell(d *dumbbellSection) {
 	for i := range d.Spans.Items {
 		at = s.span(d, i, at)
 	}
+	if d.FarReceivers.V > d.Receivers.V {
+		s.doc.Problem(d.FarReceivers.At(), "%d far receivers; expected at most the %d receivers", d.FarReceivers.V, receivers)
+	}
 	for h := range receivers {
-		s.connect(sim.Link{A: senders + h, B: at.node, Rate: d.Rate.V, Delay: int64(d.Delay.V)})
+		delay := int64(d.Delay.V)
+		if h >= receivers-int(d.FarReceivers.V) {
+			delay = int64(d.FarDelay.V)
+		}
+		s.connect(sim.Link{A: senders + h, B: at.node, Rate: d.Rate.V, Delay: delay})
 	}
 }
 
@@ -138,7 +146,9 @@ func (s *topology) span(d *dumbbellSection, i int, from end) end {
 		to = end{s.node(sim.SwitchNode, "switch-%d", i+1), false}
 	}
 	long.B, long.PortB = to.node, portFabric
-	s.onWAN(from, s.connect(long))
+	link := s.connect(long)
+	s.onWAN(from, link)
+	s.varies(span, link)
 	return to
 }
 
@@ -153,9 +163,11 @@ func (s *topology) parallel(d *dumbbellSection, i int, from end) end {
 	to := s.node(sim.SwitchNode, "switch-%d", i+1)
 	for range span.Paths.V {
 		gateway := s.addGateway(&span.Gateway, from.node, max(span.Rate.V, d.Rate.V*uint64(d.Senders.V)), int64(d.Delay.V))
-		s.onWAN(gateway, s.connect(sim.Link{
+		link := s.connect(sim.Link{
 			A: gateway.node, PortA: portWAN, B: to, Rate: span.Rate.V, Delay: int64(span.Delay.V), Loss: float64(span.Loss.V) / 1e6,
-		}))
+		})
+		s.onWAN(gateway, link)
+		s.varies(span, link)
 	}
 	return end{node: to}
 }

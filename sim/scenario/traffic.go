@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/cnpgate/cnpgate/control/config"
@@ -66,7 +67,25 @@ func (s *traffic) incast(t *incastSection, seed uint64) {
 		s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
 		return
 	}
-	s.extend(workload.Incast(from, to, int64(t.Bytes.V), int64(t.Spread.V), seed), int64(t.Start.V))
+	if n := len(from) * int(t.QPs.V); n > mostFlows {
+		s.doc.Problem(t.QPs.At(), "%d flows; expected at most %d", n, mostFlows)
+		return
+	}
+	var senders []int // one for each QP
+	for range t.QPs.V {
+		senders = append(senders, from...)
+	}
+	flows := workload.Incast(senders, to, max(int64(t.Bytes.V)/int64(t.QPs.V), 1), int64(t.Spread.V), seed)
+	if bursts := int64(t.Bursts.V); bursts > 1 {
+		if flows[0].Bytes > math.MaxInt32 {
+			s.doc.Problem(t.Bytes.At(), "bursts of %d bytes; expected at most %d", flows[0].Bytes, math.MaxInt32)
+			return
+		}
+		for i := range flows {
+			flows[i].Bytes, flows[i].Bursts, flows[i].Every = flows[i].Bytes*bursts, int(bursts), int64(t.Every.V)
+		}
+	}
+	s.extend(flows, int64(t.Start.V))
 }
 
 func (s *traffic) collective(t *collectiveSection, flows func(ranks []int, bytes int64) []sim.Flow) {

@@ -120,7 +120,8 @@ func (r *result) drawCosts(w io.Writer) error {
 	p.X.Max *= 1.6 // space for the last label
 	p.Y.Min, p.Y.Max = 0, 1.1*p.Y.Max
 	canvas := vgsvg.New(curveWidth, curveHeight)
-	p.Draw(draw.New(canvas))
+	const margin = vg.Centimeter / 3
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	_, err := canvas.WriteTo(w)
 	return err
 }

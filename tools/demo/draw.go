@@ -83,7 +83,6 @@ func addLine(p *plot.Plot, xys plotter.XYs, c color.Color, name string) error {
 // showTable prints a line for each interval: sent and arrived rates, the queue, lost frames out of those sent in the interval, and
 // notifications.
 func showTable(w io.Writer, runs []*run, l load) {
-	fmt.Fprintln(w, "  sent, arrived: Mbps on the line; queue: the longest of samples every 50 ms, KB; lost: packets of those sent; notified: notifications")
 	names, units := fmt.Sprintf("  %15s", ""), fmt.Sprintf("  %6s  %-7s", "ms", "phase")
 	for _, r := range runs {
 		title := r.name

@@ -164,7 +164,7 @@ func readCapture(name string) (c capture, err error) {
 
 func (c *capture) add(f captured) error {
 	switch p := f.parse(); {
-	case p.Src == gateway6:
+	case p.Src == gateway6, p.Kind == packet.RoCEv2 && p.Opcode == packet.CNP: // a standard CNP has the receiver's address, and the receiver sends none
 		c.gateway = append(c.gateway, f)
 	case p.Kind == packet.RoCEv2 && p.Src == sender:
 		c.sender = append(c.sender, f)

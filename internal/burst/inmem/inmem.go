@@ -140,6 +140,16 @@ func (b *Backend) Waiting() int {
 	return n
 }
 
+// Idle reports whether the next Exchange has nothing to do: no frame waits for the worker, and the worker sends and frees none.
+func (b *Backend) Idle() bool {
+	for i := range b.ports {
+		if len(b.ports[i].inbox) > b.ports[i].head || len(b.batch.Ports[i].Tx) > 0 {
+			return false
+		}
+	}
+	return len(b.batch.Free) == 0
+}
+
 // InUse is the number of buffers that are not free, including the worker's spares.
 func (b *Backend) InUse() int { return len(b.owned) - 1 - len(b.free) }
 

@@ -15,6 +15,7 @@ import (
 // Cores is what a group of processes had of the machine while it was watched.
 type Cores struct {
 	group      int
+	raised     bool // whether the group's priority is raised
 	stop, done chan struct{}
 	begin      time.Time
 	took       time.Duration
@@ -47,9 +48,15 @@ const (
 	long = each / 4
 )
 
-// watchGroup begins to watch a process group.
-func watchGroup(group int) *Cores {
-	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
+// Watch begins to watch a process group, until End.
+func Watch(group int) *Cores { return watchGroup(group, false) }
+
+// End ends the watch.
+func (c *Cores) End() { c.end(0) }
+
+// watchGroup begins to watch a process group, and to raise its priority if wanted.
+func watchGroup(group int, raised bool) *Cores {
+	c := &Cores{group: group, raised: raised, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
 		used: map[string]time.Duration{}, idle: idleTime()}
 	c.last = sight{at: c.begin, idle: c.idle}
 	go func() {
@@ -82,9 +89,11 @@ func (c *Cores) end(ours time.Duration) {
 }
 
 // look reads the CPU time of each process in the group, and how long each thread has run and waited for a core: the figures of schedstat, in
-// nanoseconds. It raises the group's priority again, as a browser lowers its threads'.
+// nanoseconds. It raises the group's priority again, if wanted, as a browser lowers its threads'.
 func (c *Cores) look() {
-	raise(c.group)
+	if c.raised {
+		raise(c.group)
+	}
 	now, longest := sight{at: time.Now(), idle: idleTime(), ran: c.last.ran}, c.delay
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range processes {

@@ -79,7 +79,7 @@ func Run(cmd *exec.Cmd) *Attempt {
 	if err := cmd.Start(); err != nil {
 		return &Attempt{"", err, &Cores{}}
 	}
-	used := watchGroup(cmd.Process.Pid)
+	used := watchGroup(cmd.Process.Pid, true)
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	used.end(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())

@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 	}
 	watch := func() *Cores {
 		cmd := start(loop + " & " + loop + "; wait")
-		c := watchGroup(cmd.Process.Pid)
+		c := watchGroup(cmd.Process.Pid, true)
 		if err := cmd.Wait(); err != nil {
 			t.Fatal(err)
 		}

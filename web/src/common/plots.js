@@ -4,6 +4,7 @@ import { el, setText } from "./dom.js";
 import { colour, onTheme, seriesStyle } from "./theme.js";
 import * as format from "./format.js";
 
+const whole = Array.from({ length: 46 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // distances of ticks of counts
 const tableRows = 40; // of a data table: evenly spaced samples
 
 // Plot shows series over time in an element.
@@ -15,7 +16,7 @@ const tableRows = 40; // of a data table: evenly spaced samples
 //   height   CSS pixels
 //   sync     plots with the same name have one cursor
 //   range    [min, max] of the values or a function of (min, max); default: from 0
-// update(data) takes uPlot's columns: [times, values of the first series, ...]; null is a gap.
+// update(data, xRange, highest) takes uPlot's columns: [times, values of the first series, ...]; null is a gap. highest is the least upper end of the values' axis.
 export class Plot {
   constructor(host, options) {
     this.options = { time: format.time, value: format.count, height: 160, ...options };
@@ -55,8 +56,8 @@ export class Plot {
       width: Math.max(this.body.clientWidth, 100), height, padding: [8, 26, 0, 0],
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
-        y: { range: range ?? ((u, min, max) => [0, max > 0 ? max * 1.05 : 1]) } },
-      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value) }],
+        y: { range: range ?? ((u, min, max) => [0, Math.max(max, this.highest ?? 0) * 1.05 || 1]) } },
+      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value), ...(value === format.count && { incrs: whole }) }],
       series: [{}, ...styles.map((s) => ({ label: s.label, stroke: () => colour(s.colour), dash: s.dash, width: s.width ?? 1.5, show: !s.hidden,
         points: s.points ?? { show: false }, paths: s.paths, fill: s.fill && (() => colour(s.fill)) }))],
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },
@@ -75,9 +76,10 @@ export class Plot {
     if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.height });
   }
 
-  update(data, xRange) {
+  update(data, xRange, highest) {
     this.data = data;
     this.xRange = xRange;
+    this.highest = highest;
     this.uplot.setData(data);
     this.showCursor();
     if (this.table.open) this.fillTable();

@@ -5,6 +5,7 @@ export const words = {
   "ce-without-cnp": ["A receiver doesn't report congestion", "Packets reach it with a congestion mark (CE), and it sends no notification (CNP) back to the sender."],
   "loss-upstream": ["Packets are lost before this point", "They were sent, but never came to where the capture was made, and the sender has to send them again."],
   "loss-downstream": ["Packets are lost behind this point", "They passed where the capture was made, but the receiver asks for them again or never answers."],
+  "gateway-drops": ["This gateway drops the packets itself", "They came faster than the port may send, and its queue is full: nothing is wrong with the path behind it."],
   "ack-loss": ["Answers are lost on the way back", "The ACK passes this point, but the sender waits for it in vain and sends the data again."],
   "reordering": ["Packets overtake each other", "The receiver takes a packet that is late for one that is lost, and asks for it again."],
   "duplicate-packets": ["Packets arrive twice", "The sender sent them once. The network or the capture doubled them."],
@@ -19,6 +20,7 @@ export const words = {
   "pfc-storm": ["A device holds the network with pauses", "A pause this long spreads from switch to switch and stops hosts that have nothing to do with it."],
   "wrong-icrc": ["Packets are damaged on the way", "The checksum of whole packets is wrong. Their receiver drops them without a word."],
   "rocev1": ["This is RoCE v1, which can't be routed", "It never leaves its network segment. Jobs across racks need RoCE v2."],
+  "partial-path": ["Only a part of the packets passes this gateway", "The others were acknowledged, so they did arrive: they took another path."],
   "retransmission-unexplained": ["Packets are sent again, and this capture doesn't show why", "One of: loss on either side, a lost ACK, a timeout that is too short."],
   "capture-incomplete": ["The capture itself has missed packets", "They were acknowledged, so they did arrive: they were lost on the way to the capture, not in the network."],
 };

@@ -10,6 +10,7 @@ import { clock } from "../common/table.js";
 import * as episodes from "./tabs/episodes.js";
 import * as fleet from "./tabs/fleet.js";
 import * as health from "./tabs/health.js";
+import { wellness } from "./well.js";
 import * as hostPage from "./tabs/host.js";
 import * as notifications from "./tabs/notifications.js";
 import * as pairing from "./tabs/pairing.js";
@@ -22,13 +23,13 @@ import * as senders from "./tabs/senders.js";
 // The tabs. What a tab reads of the API is in readable, what comes as an event in watched of control/webserver/live.go. make returns {node, update(), show?(argument), hide?(), kinds}: update is called after an event of one of the kinds while the tab is shown.
 const tabs = [
   { id: "results", title: "Results", make: results.make, when: (s) => s.charts.length > 0 || s.outcomes },
+  { id: "health", title: "Health", make: health.make, live: true },
   { id: "ports", title: "Ports", make: ports.make },
   { id: "senders", title: "Senders", make: senders.make },
   { id: "episodes", title: "Episodes", make: episodes.make },
   { id: "notifications", title: "Notifications", make: notifications.make },
   { id: "pairing", title: "Pairing", make: pairing.make },
   { id: "rdma", title: "RDMA", make: rdma.make, live: true },
-  { id: "health", title: "Health", make: health.make, live: true },
   { id: "fleet", title: "Fleet", make: fleet.make, live: true },
   { id: "reloads", title: "Reloads", make: reloads.make, live: true },
   { id: "host", title: "Host", make: hostPage.make },
@@ -39,7 +40,7 @@ const silence = 1900, again = 500, redraw = 1000; // ms
 const state = new State();
 const made = new Map();
 let live = true, shown = null, heard = 0, told = 0, connected = false;
-const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = el("p", { class: "status", role: "status" });
+const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = byId("status");
 
 const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when(state)));
 
@@ -52,7 +53,7 @@ const route = () => {
   shown = next;
   nav.replaceChildren(...all.map((t) => el("a", { href: "#" + t.id, "aria-current": t === tab ? "page" : false }, t.title)));
   body.replaceChildren(shown.node);
-  document.title = `${tab.title}: ${state.version?.gateway ?? "cnpgate"} live`;
+  document.title = `${tab.title}: ${title ?? (state.version?.gateway ?? "cnpgate") + " live"}`;
   shown.show?.(argument ?? "");
   shown.update();
 };
@@ -66,19 +67,20 @@ const redrawn = () => {
 };
 state.listen((kind) => {
   due.add(kind);
-  if (!timer) timer = setTimeout(redrawn, live ? redraw : 100);
+  if (!timer) timer = setTimeout(redrawn, live && connected ? redraw : 100); // what comes first is shown soon
 });
 
 const say = (text, bad) => {
   setText(status, text);
+  status.classList.remove("ill");
   status.classList.toggle("bad", Boolean(bad));
 };
 
+// describe says in the header which gateway it is, its mode, and in a sentence whether it is well.
 const describe = () => {
-  const v = state.version;
-  const ill = Object.keys(state.health?.problems ?? {}).length;
-  const ports = ill === 0 ? "all ports forward" : ill === 1 ? "1 port does not forward" : ill + " ports do not forward";
-  return `${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version : ""}: connected, ${ports}`;
+  const v = state.version, { mode, sentence, bad } = wellness(state);
+  say(`${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version.replace(/\b([0-9a-f]{8})[0-9a-f]{32}\b/, "$1") : ""}: connected; ${mode}. ${sentence}`, false);
+  status.classList.toggle("ill", bad);
 };
 
 const lost = (why) => {
@@ -103,7 +105,7 @@ const follow = async () => {
         if (kind === "gone") return lost(value.error);
         state.apply(kind, value, (told = time));
         if (kind === "counters") connected = true;
-        if (connected) say(describe());
+        if (connected) describe();
       });
       lost("it has ended the connection");
     } catch (e) {
@@ -128,7 +130,7 @@ const askToken = (why) => {
   field.focus();
 };
 
-let playedTo = 0;
+let playedTo = 0, title = null; // of a recording
 
 // play shows a recording.
 const play = async () => {
@@ -146,11 +148,13 @@ const play = async () => {
   };
   const player = new Player(recording.events ?? [], { restart, apply });
   byId("main").prepend(player.node);
-  say(`Recording: ${recording.title}`);
+  title = recording.title || "a run";
+  setText(byId("title"), `cnpgate: recording of ${title}`);
+  say("");
 };
 
 const start = async () => {
-  byId("main").replaceChildren(status, nav, body);
+  byId("main").replaceChildren(nav, body);
   say("Connecting.");
   for (;;) {
     try {

@@ -36,7 +36,7 @@ export class State {
 
   // reset forgets a gateway, but not what was plotted.
   reset() {
-    Object.assign(this, { version: null, counters: null, before: null, health: null, fleet: null, reloads: [], senders: null, senderCount: 0, outcomes: null, charts: [], missed: 0 });
+    Object.assign(this, { version: null, counters: null, before: null, health: null, mode: null, fleet: null, reloads: [], senders: null, senderCount: 0, outcomes: null, charts: [], missed: 0 });
     this.ports = new Map();
     this.episodes = new Map();
     this.notifications = { sent: [], suppressed: [] };
@@ -61,7 +61,7 @@ export class State {
       case "episodes": this.addEpisodes(value.episodes); break;
       case "reloads": this.reloads = value.reloads; break;
       case "missed": this.missed += value; break;
-      default: this[kind] = value; // health, fleet, senders, outcomes
+      default: this[kind] = value; // health, mode, fleet, senders, outcomes
     }
     for (const f of this.listeners) f(kind);
   }

@@ -41,7 +41,7 @@ class Playground {
     const { state } = this;
     byId("play").onclick = () => this.play(state.pause || this.ended);
     byId("step").onclick = () => this.step();
-    byId("restart").onclick = () => this.start();
+    byId("restart").onclick = () => this.changed(false);
     const speed = byId("speed");
     speed.replaceChildren(...Object.entries(speeds).map(([value, text]) => el("option", { value, selected: value === state.speed }, text)));
     speed.onchange = () => {
@@ -64,15 +64,15 @@ class Playground {
 
   key(e) {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("input, select, textarea, button, summary, a")) return;
-    const act = { " ": () => byId("play").click(), ".": () => this.step(), r: () => this.start() }[e.key];
+    const act = { " ": () => byId("play").click(), ".": () => this.step(), r: () => this.changed(false) }[e.key];
     if (!act) return;
     e.preventDefault();
     act();
   }
 
-  // changed starts anew after a change of the controls.
+  // changed starts anew, and plays, after a change of the controls.
   async changed(another) {
-    this.state.t = null;
+    Object.assign(this.state, { t: null, pause: false });
     if (another) await Promise.all([this.controls.showMenu(), this.controls.showKnobs()]);
     await this.start();
   }
@@ -114,7 +114,8 @@ class Playground {
   // jump runs to a time as fast as it can, and pauses there.
   async jump(t) {
     const run = this.run;
-    while (run === this.run && this.now < t && !this.ended) await this.advance(t, 200);
+    do await this.advance(t, 200); // once also to its beginning: the picture needs a frame
+    while (run === this.run && this.now < t && !this.ended);
     if (run !== this.run) return;
     this.target = this.now;
     this.draw();
@@ -125,8 +126,7 @@ class Playground {
 
   play(on) {
     if (this.ended) {
-      this.state.pause = false;
-      this.start();
+      this.changed(false);
       return;
     }
     this.state.pause = !on;
@@ -217,7 +217,8 @@ class Playground {
   }
 
   plot() {
-    for (const p of this.panes) p.plot(Math.max(this.now, this.setup.sample));
+    const [l, r] = this.panes.map((p) => p.highest()), highest = Object.fromEntries(Object.keys(l).map((k) => [k, Math.max(l[k], r[k])]));
+    for (const p of this.panes) p.plot(Math.max(this.now, this.setup.sample), highest);
   }
 
   async showJSON() {

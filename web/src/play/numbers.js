@@ -2,8 +2,8 @@
 import { el } from "../common/dom.js";
 import * as format from "../common/format.js";
 
-// delay is the time from the queue's crossing of its threshold to the first slow-down: null before it, -1 if a sender slowed down without it.
-const delay = (r) => (r.slow_down_ns < 0 || r.crossed_ns < 0 ? null : r.slow_down_ns - r.crossed_ns);
+// slowDown is the first slow-down, from the first flow's start (docs/simulator.md): null before it.
+const slowDown = (r) => (r.slow_down_ns < 0 ? null : r.slow_down_ns);
 
 const rows = [
   ["Link use, of the ideal", (r) => format.percent(Math.min(1, r.goodput / r.possible_goodput_bps)), (r) => -r.goodput],
@@ -12,13 +12,13 @@ const rows = [
   ["Longest WAN queue", (r) => format.bytes(r.gateway_queue.peak_bytes), (r) => r.gateway_queue.peak_bytes],
   ["Mean completion time of a flow", (r) => (r.all.finished ? `${format.time(r.all.fct_mean_ns)} (${r.all.finished} of ${r.all.flows} have ended)` : `none of ${r.all.flows} has ended`),
     (r) => (r.all.finished === r.all.flows ? r.all.fct_mean_ns : null)],
-  ["From the threshold to the first slow-down", (r) => (r.delay == null ? (r.crossed_ns < 0 ? "threshold not crossed" : "not yet") : r.delay < 0 ? "before it" : format.time(r.delay)), (r) => r.delay],
+  ["First slow-down", (r) => (r.slowDown == null ? "not yet" : format.time(r.slowDown)), (r) => r.slowDown],
   ["Fairness (Jain's index)", (r) => r.jain.toFixed(3), (r) => (r.all.finished === r.all.flows ? -r.jain : null)],
   ["Notifications of gateways", (r) => format.count(r.notifications)],
   ["CNPs of receivers", (r) => format.count(r.cnps)],
 ];
 
-const complete = (r) => ({ ...r, goodput: r.all.goodput_bps, lost: r.dropped_packets + r.lost_packets, delay: delay(r) });
+const complete = (r) => ({ ...r, goodput: r.all.goodput_bps, lost: r.dropped_packets + r.lost_packets, slowDown: slowDown(r) });
 
 // show fills the table; titles are those of the panes.
 export const show = (table, results, titles) => {
@@ -36,11 +36,11 @@ export const show = (table, results, titles) => {
 // verdict says in a sentence what the results show.
 export const verdict = (results, ended) => {
   const [l, r] = results.map(complete), parts = [];
-  const times = (d) => (d == null ? "not yet" : format.time(d));
+  const times = (d) => (d == null ? "(not yet)" : format.time(d));
   if (l.crossed_ns < 0 && r.crossed_ns < 0) parts.push(ended ? "The WAN queue never crossed its threshold." : "The WAN queue has not crossed its threshold yet.");
   else {
-    let text = `From the queue's threshold to the first slow-down: left ${times(l.delay)}, right ${times(r.delay)}`;
-    if (l.delay > 0 && r.delay > 0 && l.delay > 2 * r.delay) text += `, ${format.count(l.delay / r.delay)} times sooner`;
+    let text = `First slow-down: left after ${times(l.slowDown)}, right after ${times(r.slowDown)}`;
+    if (l.slowDown > 2 * r.slowDown && r.slowDown > 0) text += `, ${format.count(l.slowDown / r.slowDown)} times sooner`;
     parts.push(text + ".");
   }
   parts.push(`Packets lost: ${format.count(l.lost)} and ${format.count(r.lost)}.`);

@@ -88,14 +88,21 @@ export class Pane {
     });
   }
 
-  // plot draws the plots, with the time axis up to end.
-  plot(end) {
+  // highest is the greatest value of each plot.
+  highest() {
+    const of = (columns) => columns.reduce((most, c) => c.reduce((a, b) => Math.max(a, b ?? 0), most), 0);
+    const { queue, rates, lost, notified } = this.columns;
+    return { queue: Math.max(of(queue.columns), ...this.levels.map((l) => l.bytes)), rates: of(rates.columns), lost: of(lost.columns), notified: of(notified.columns) };
+  }
+
+  // plot draws the plots, with the time axis up to end, and the others' up to the highest of both panes: left and right can be compared by eye.
+  plot(end, highest) {
     const flat = (times, value) => times.map(() => value);
     const { queue, rates, lost, notified } = this.columns, range = [0, end];
     const fair = rates.columns.slice(0, this.queues.length).map((c) => c.map((v) => v || null));
-    this.plots.queue.update([queue.times, ...queue.columns, ...this.levels.map((l) => flat(queue.times, l.bytes))], range);
-    this.plots.rates.update([rates.times, ...fair, ...rates.columns.slice(this.queues.length)], range);
-    this.plots.lost.update([lost.times, ...lost.columns], range);
-    this.plots.notified.update([notified.times, ...notified.columns], range);
+    this.plots.queue.update([queue.times, ...queue.columns, ...this.levels.map((l) => flat(queue.times, l.bytes))], range, highest.queue);
+    this.plots.rates.update([rates.times, ...fair, ...rates.columns.slice(this.queues.length)], range, highest.rates);
+    this.plots.lost.update([lost.times, ...lost.columns], range, highest.lost);
+    this.plots.notified.update([notified.times, ...notified.columns], range, highest.notified);
   }
 }

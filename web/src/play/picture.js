@@ -168,7 +168,7 @@ export class Picture {
   }
 
   draw_fabric(g, c) {
-    this.text(g, "fabric", c.x + c.w / 2, c.y - 8 * this.scale);
+    if (this.fits(g, "fabric", c.w + 10)) this.text(g, "fabric", c.x + c.w / 2, c.y - 8 * this.scale);
     this.box(g, c.x, c.y, c.w, c.h);
     const bytes = this.frame.fabric[c.site];
     this.fill(g, c, bytes, 32e6, "s4");

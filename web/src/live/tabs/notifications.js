@@ -8,18 +8,18 @@ const shown = 200;
 
 export const notificationTable = (title) => new Table(title, [
   { title: "Time", cell: (n) => clock(Date.parse(n.time)) + "." + String(new Date(n.time).getUTCMilliseconds()).padStart(3, "0") },
-  { title: "Outcome", left: true, cell: (n) => (n.reason ? `${n.outcome}: ${n.reason}` : n.outcome) },
   { title: "Kind", left: true, cell: (n) => orDash(n.kind) },
   { title: "Asks for", left: true, cell: (n) => (n.action ? n.action + (n.parameter ? " " + n.parameter : "") : "–") },
   { title: "Sender", left: true, cell: (n) => host(n.source_ip) },
-  { title: "QP", cell: (n) => orDash(n.source_qp) },
   { title: "Receiver", left: true, cell: (n) => host(n.destination_ip) },
-  { title: "QP", cell: (n) => n.destination_qp },
+  { title: "Why", left: true, cell: (n) => el("span", { class: "why" }, n.why) },
+  { title: "Outcome", left: true, cell: (n) => (n.reason ? `${n.outcome}: ${n.reason}` : n.outcome) },
+  { title: "Sender's QP", cell: (n) => orDash(n.source_qp) },
+  { title: "Receiver's QP", cell: (n) => n.destination_qp },
   { title: "VLAN or tunnel", left: true, cell: scope },
   { title: "Flow's rate", cell: (n) => format.rate(n.flow_rate_bps) },
   { title: "Queue", left: true, cell: (n) => n.port + "/" + n.class },
   { title: "Depth", cell: (n) => format.bytes(n.queue_depth_bytes) },
-  { title: "Why", left: true, cell: (n) => el("span", { class: "why" }, n.why) },
 ], { empty: "No such notification." });
 
 export const make = ({ state }) => {
