@@ -15,6 +15,7 @@ import (
 
 type simFlags struct {
 	output, csv, svg string
+	wide             bool
 	set, sweep       []string
 	responses        []string
 	cores            int
@@ -45,6 +46,7 @@ worst ones. draw-SEED-NUMBER, with --wide wide-SEED-NUMBER, is the scenario of a
 		RunE:              f.run,
 	}
 	f.output = "text"
+	wideFlag(c, &f.wide)
 	wordFlag(c, &f.output, "output", "o", "form of the summary, text and table being the same", "text", "json", "table")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the time series of each run to PREFIX-RESPONSE.csv")
 	c.Flags().StringVar(&f.svg, "svg", "", "write a plot of each run to PREFIX-RESPONSE.svg")
@@ -114,7 +116,7 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.output == "json" {
 		return writeJSON(c.OutOrStdout(), runs)
 	}
-	if err := writeTable(c.OutOrStdout(), runs); err != nil || !f.explain {
+	if err := writeTable(paperOf(c.OutOrStdout(), f.wide), runs); err != nil || !f.explain {
 		return err
 	}
 	for _, r := range runs {
