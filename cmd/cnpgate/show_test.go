@@ -156,8 +156,8 @@ const shownByRate = `RATE      DESTINATION_QP
 0bps      60
 `
 
-const shownQueues = `PORT  CLASS  DEPTH  PEAK  K_MIN  K_MAX  CAPACITY
-dc    all    0B     70B   32KB   64KB   1.05MB
+const shownQueues = `PORT  CLASS  DEPTH  PEAK  Q_REF/K_MIN  NOTIFIES_ABOVE  CAPACITY
+dc    all    0B     70B   32KB         64KB            1.05MB
 `
 
 const shownCounters = `COUNTER                                  DC  WAN  ALL

@@ -21,9 +21,9 @@ from it, the prefixes whose proxies were learned from it, and the number of its 
 reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.`,
 		printed(api.BGPPath, printBGP)},
 	{"episodes", "Print the congestion episodes of the running gateway: when, how bad, which flows, and which senders slowed down",
-		`A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
+		`A line for each time that a queue was above the depth from which senders are notified, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
 Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
-queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
+queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below that for 1 s. The gateway
 keeps the latest 256 episodes.`,
 		printed(api.EpisodesPath, printEpisodes)},
 	{"fleet", "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",

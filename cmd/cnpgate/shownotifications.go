@@ -198,6 +198,9 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 		if f.Slowed != nil {
 			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
 		}
+		if f.AtFairRate {
+			slowed = "at fair rate"
+		}
 		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, units.Size(f.Bytes), units.Size(f.Queued),
 			f.Notifications, rateOf(f.Before), rateOf(f.After), slowed)
 	}

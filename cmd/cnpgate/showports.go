@@ -92,11 +92,12 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 }
 
 func printQueues(to io.Writer, c *report.Counters) error {
-	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
+	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY")
 	for i := range c.Ports {
 		p := &c.Ports[i]
+		keeps, notifies := p.Levels()
 		for _, q := range p.Queues {
-			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(p.KMinBytes), units.Size(p.KMaxBytes), units.Size(p.CapacityBytes))
+			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(keeps), units.Size(notifies), units.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()

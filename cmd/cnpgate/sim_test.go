@@ -245,11 +245,14 @@ func TestSimDraw(t *testing.T) {
 	dir := workspace(t)
 	first := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp").stdout
 	lines := strings.Split(strings.TrimSpace(first), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[1], "draw-2-1 ") || !strings.HasPrefix(lines[3], "long-haul-cnp: ") {
+	if len(lines) < 6 || !strings.HasPrefix(lines[1], "draw-2-1 ") || !strings.HasPrefix(lines[3], "response ") || !strings.HasPrefix(lines[5], "long-haul-cnp ") {
 		t.Fatalf("the table is\n%s", first)
 	}
 	if again := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp", "--wide", "--cores", "1").stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
+	}
+	if wide := simulated(t, dir, "--draw", "1", "--seed", "2", "--wide").stdout; !strings.Contains(wide, "\nwide-2-1 ") {
+		t.Errorf("with wide NICs:\n%s", wide)
 	}
 	if one := simulated(t, dir, "draw-2-1", "--response", "ecn", "--set", "length=100us").stdout; !strings.HasPrefix(one, "draw-2-1: ") {
 		t.Errorf("the scenario draw-2-1:\n%s", one)
