@@ -248,7 +248,7 @@ func TestSimDraw(t *testing.T) {
 	if len(lines) < 6 || !strings.HasPrefix(lines[1], "draw-2-1 ") || !strings.HasPrefix(lines[3], "response ") || !strings.HasPrefix(lines[5], "long-haul-cnp ") {
 		t.Fatalf("the table is\n%s", first)
 	}
-	if again := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp", "--wide", "--cores", "1").stdout; again != first {
+	if again := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp", "--cores", "1").stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
 	}
 	if wide := simulated(t, dir, "--draw", "1", "--seed", "2", "--wide").stdout; !strings.Contains(wide, "\nwide-2-1 ") {
