@@ -51,7 +51,7 @@ func TestFleetKeys(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"fleet keys", "no gateway is given"}, {"fleet keys gw-1", `"gw-1" is not a gateway`}, {"fleet keys gw-1=127.0.0.1", "a key is never replaced"}, {"fleet keys ../x=a", "is not a gateway"},
-		{"fleet", "keys"}, {"fleet keys a=b --dir none", "no such file"},
+		{"fleet", "cnpgate fleet alone was removed; use cnpgate show fleet"}, {"fleet --watch 1s", "use cnpgate show fleet"}, {"fleet keys a=b --dir none", "no such file"},
 	} {
 		if got := cnpgate(t, dir, strings.Fields(c.args)...); got.status != 1 || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)

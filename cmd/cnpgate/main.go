@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,9 +71,10 @@ that fill the queue most.`,
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
 	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
-		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
+		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), versionCommand(), webCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
+	group(c)
 	explain(c)
 	fitHelp(c)
 	if help, _, err := c.Find([]string{"help"}); err == nil {
@@ -84,6 +86,36 @@ that fill the queue most.`,
 		}
 	}
 	return c
+}
+
+// groups are the commands by what they are for, in the order of the help.
+var groups = []struct{ id, title, commands string }{
+	{"start", "Start:", "init check run"},
+	{"look", "Look:", "status show top explain web"},
+	{"change", "Change:", "reload mode drain log-level fleet"},
+	{"evidence", "Evidence:", "capture decode replay agent"},
+	{"research", "Research:", "sim endpoint nictest"},
+	{"more", "More:", "version schema completion help"},
+}
+
+// group puts the commands into their groups.
+func group(root *cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range root.Commands() {
+			if slices.Contains(strings.Fields(g.commands), c.Name()) {
+				c.GroupID = g.id
+			}
+		}
+	}
+}
+
+// removed are the former commands, with what takes their place.
+var removed = map[string]string{
+	"cnpgate fleet":            "cnpgate show fleet, or cnpgate fleet keys",
+	"cnpgate mark":             "cnpgate show counters --mark",
+	"cnpgate show pairs":       "cnpgate show flows; its columns have the sender's QP, the evidence and the contradictions (--wide)",
+	"cnpgate show connections": "cnpgate show health --rdma",
 }
 
 // configArgument lets a command take its configuration by --config, or as its argument.

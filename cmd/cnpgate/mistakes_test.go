@@ -64,7 +64,6 @@ func TestMistakes(t *testing.T) {
 		{words("show flows --source-ip 10.0.0"), `--source-ip: "10.0.0" is not a prefix; expected an address and a length, such as 10.1.0.0/16`},
 		{words("show ports --interval 6s"), "--interval is 6s, expected 10ms to 5s, or 0 for no rates"},
 		{words("show notifications --follow --watch 1s"), "--follow and --watch exclude each other; "},
-		{words("mark now"), `unexpected argument "now"; expected flags only; see cnpgate mark --help`},
 		{words("explain"), "addresses given: 0; expected two: those of the sender and the receiver; see cnpgate explain --help"},
 		{words("explain 10.1.0.1"), "addresses given: 1; expected two: those of the sender and the receiver"},
 		{words("explain 10.1.0.0/16 10.9.0.9"), `"10.1.0.0/16" is a prefix; expected an address, such as 10.1.0.0`},

@@ -64,22 +64,6 @@ func printLine(c *cobra.Command, err error, text string) error {
 	return err
 }
 
-func markCommand() *cobra.Command {
-	var f showFlags
-	return f.ofGateway(&cobra.Command{
-		Use:   "mark [--socket PATH | --config FILE]",
-		Short: "Mark the counters of the running gateway, for show counters --since-mark",
-		Long: `The gateway notes its counters: cnpgate show counters --since-mark then shows what has been counted since. A new mark replaces the one before, and the
-end of the gateway removes it.`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return f.ask(c, func(ctx context.Context, client *api.Client) error {
-				m, err := api.Do[api.Mark](ctx, client, http.MethodPost, api.MarkPath, nil)
-				return printLine(c, err, "marked at "+m.Time.Local().Format(time.TimeOnly))
-			})
-		},
-	})
-}
-
 // notifyMode is another name of the mode send.
 const notifyMode = "notify"
 

@@ -175,18 +175,6 @@ loop_gap_nanoseconds       -     100     20ms   128ns    128ns     -
 Not shown: CLASS, WORKER (--wide).
 `
 
-const paired = `{"pairs":[
-{"port":"wan","vlan":[100],"source_ip":"198.18.0.2","source_qp":null,"candidate_qp":420,"destination_ip":"198.18.0.1","destination_qp":60,"qp_state":"candidate","qp_evidence":"cnp","qp_age_ns":null,"qp_contradictions":0},
-{"port":"dc","source_ip":"198.18.0.1","source_qp":60,"candidate_qp":null,"destination_ip":"198.18.0.2","destination_qp":420,"qp_state":"confirmed","qp_evidence":"cm","qp_age_ns":83260000000,"qp_contradictions":1,"ended":"dreq"}
-],"more":false}
-`
-
-const shownPairs = `SOURCE      SOURCE QP  DESTINATION  DESTINATION QP  STATE             EVIDENCE
-198.18.0.1  60         198.18.0.2   420             confirmed (dreq)  cm
-198.18.0.2  420?       198.18.0.1   60              candidate         cnp
-Not shown: CONTRADICTIONS, AGE, PORT, VLAN (--wide).
-`
-
 const versioned = `{"gateway":"gw","version":"v1.2.3","start_time":"2026-01-02T03:04:05Z","config_hash":"0123","go_version":"go1.26","platform":"linux/amd64"}
 `
 
@@ -210,8 +198,6 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		switch resource := r.PathValue("resource"); {
 		case resource == "counters" && whole:
 			text = counted
-		case resource == "pairs" && whole:
-			text = paired
 		case resource == "bgp" && whole && text == answered:
 			text = speaking
 		case resource == "bgp" && whole:
@@ -319,8 +305,8 @@ func TestShow(t *testing.T) {
 		{"show ports --socket gw.sock --interval 0", 0, shownPortsOnce, ""},
 		{"show notifications --follow --socket gw.sock", 0, shownStream, ""},
 		{"show notifications -f --socket gw.sock -o json", 0, streamed, ""},
-		{"mark --socket gw.sock", 0, "marked at 03:04:05\n", ""},
-		{"mark --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show counters --mark --socket gw.sock", 0, "marked at 03:04:05\n", ""},
+		{"show counters --mark --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show hints --socket gw.sock", 0, shownHints, ""},
 		{"show hints --socket gw.sock -o json", 0, hinted, ""},
 		{"show flows --socket gw.sock --sort rate -n 2 --columns rate,Destination_QP", 0, shownByRate, ""},
@@ -336,8 +322,6 @@ func TestShow(t *testing.T) {
 		{"show config --diff --socket gw.sock", 0, "dry run; would change: ports[0].rate\n  ports[0].rate: 10Gbps -> 40Gbps\n", ""},
 		{"show config --diff --as-read --socket gw.sock", 1, "", "exclude each other"},
 		{"mode --socket gw.sock", 0, "PORT  MODE  AFTER A RELOAD\nwan   send  send\ngw.yaml differs\n", ""},
-		{"show pairs --socket gw.sock", 0, shownPairs, ""},
-		{"show pairs --socket gw.sock -o json", 0, paired, ""},
 		{"show proxies --socket gw.sock", 0, shownProxies, ""},
 		{"show proxies --socket gw.sock -o json", 0, proxied, ""},
 		{"show proxies --socket idle.sock", 0, "PREFIX  PROXY  ORIGIN\n", ""},
@@ -348,7 +332,6 @@ func TestShow(t *testing.T) {
 		{"show bgp --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show version --socket gw.sock", 0, shownVersion, ""},
 		{"show version --socket gw.sock -o json", 0, versioned, ""},
-		{"show pairs --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show version --socket none.sock", 1, "", "no socket at none.sock"},
 		{"log-level --socket gw.sock", 0, "debug (info after a reload)\n", ""},
 		{"log-level debug info --socket gw.sock", 1, "", "2 levels are given; expected one at most"},
@@ -360,6 +343,9 @@ func TestShow(t *testing.T) {
 		{"show flows --socket gw.sock --watch 1ms", 1, "", "--watch is 1ms, expected at least 100ms"},
 		{"show counters more", 1, "", `"more"`},
 		{"show", 1, "", "  notifications  Print the latest notifications of the running gateway"},
+		{"show pairs --socket gw.sock", 1, "", "show pairs was removed; use cnpgate show flows"},
+		{"show connections --bad", 1, "", "show connections was removed; use cnpgate show health --rdma"},
+		{"mark", 1, "", "mark was removed; use cnpgate show counters --mark"},
 		{"show flow", 1, "", `unknown command "flow"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -17,16 +19,24 @@ import (
 
 func showCountersCommand() *cobra.Command {
 	var f showFlags
-	var sinceMark bool
+	var mark, sinceMark bool
 	c := f.command(&cobra.Command{
-		Use:   "counters [--since-mark] [-o text|json] [--socket PATH | --config FILE]",
+		Use:   "counters [--mark | --since-mark] [-o text|json] [--socket PATH | --config FILE]",
 		Short: "Print the counters of each port of the running gateway",
 		Long: `One line per counter, one column per port, and the sum of all ports; counters that are 0 everywhere are left out. The names are those of the
-report, the log and docs/metrics.md. Histograms follow: p50, p99 and maximum, as upper bounds of buckets. --since-mark prints what was counted since
-cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included.`,
+report, the log and docs/metrics.md. Histograms follow: p50, p99 and maximum, as upper bounds of buckets. --mark marks the counters, and --since-mark
+prints what was counted since; a new mark replaces the one before, and the end of the gateway removes it. Gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included.`,
 	}, showable{})
-	c.Flags().BoolVar(&sinceMark, "since-mark", false, "what was counted since cnpgate mark")
+	c.Flags().BoolVar(&mark, "mark", false, "mark the counters, and print none")
+	c.Flags().BoolVar(&sinceMark, "since-mark", false, "what was counted since the mark")
+	c.MarkFlagsMutuallyExclusive("mark", "since-mark")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if mark {
+			return f.ask(c, func(ctx context.Context, client *api.Client) error {
+				m, err := api.Do[api.Mark](ctx, client, http.MethodPost, api.MarkPath, nil)
+				return printLine(c, err, "marked at "+m.Time.Local().Format(time.TimeOnly))
+			})
+		}
 		path := api.CountersPath
 		if sinceMark {
 			path = api.CountersSinceMark

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
@@ -42,12 +41,6 @@ has such flows. Then one line for each hint of a host's agent (cnpgate agent), a
 uses the socket, and the time until the hint dies unless it is repeated. One without a destination applies where exactly one flow goes from the source to
 that QP. -o json prints the API's answer to GET /v1/hints.`,
 		printed(api.HintsPath, printHints)},
-	{"pairs", "Print which QPs of the running gateway's flows are connected, and the evidence",
-		`One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
-the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
-notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
-API's answer to GET /v1/pairs.`,
-		printed(api.PairsPath, printPairs)},
 	{"proxies", "Print which proxies the running gateway notifies, and for which senders",
 		`One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
 configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
@@ -113,29 +106,6 @@ func printHints(to io.Writer, all *api.HintsBody) error {
 		}
 		w.row(cmp.Or(h.Host, "-"), h.Source, h.SourceQP, destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"),
 			(time.Duration(h.Remaining) * time.Millisecond).String())
-	}
-	return w.Flush()
-}
-
-func printPairs(to io.Writer, all *api.PairsBody) error {
-	pairs := all.Pairs
-	slices.SortStableFunc(pairs, func(a, b api.Pair) int {
-		return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP), cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.Port, b.Port))
-	})
-	w := newTable(to, "PORT\tVLAN\tSOURCE\tSOURCE QP\tDESTINATION\tDESTINATION QP\tSTATE\tEVIDENCE\tAGE\tCONTRADICTIONS", "CONTRADICTIONS", "AGE", "PORT", "VLAN")
-	for i := range pairs {
-		p := &pairs[i]
-		qp, state, age := orDash(p.SourceQP), p.QPState, "-"
-		if p.CandidateQP != nil {
-			qp = fmt.Sprint(*p.CandidateQP, "?")
-		}
-		if p.Ended != "" {
-			state += " (" + p.Ended + ")"
-		}
-		if p.QPAge != nil {
-			age = time.Duration(*p.QPAge).Truncate(time.Second / 10).String()
-		}
-		w.row(p.Port, vlans(p.Tunnel, p.TunnelID, p.VLAN), p.SourceIP, qp, p.DestinationIP, p.DestinationQP, state, orDash(p.QPEvidence), age, p.QPConflicts)
 	}
 	return w.Flush()
 }

@@ -36,6 +36,8 @@ func chooseCommand(c *cobra.Command, args []string) error {
 		return unknownCommand(c, args[0])
 	case !c.HasParent():
 		return c.Help()
+	case removed[c.CommandPath()] != "":
+		return fmt.Errorf("%s alone was removed; use %s", c.CommandPath(), removed[c.CommandPath()])
 	}
 	var lines strings.Builder
 	for _, below := range c.Commands() {
@@ -47,6 +49,9 @@ func chooseCommand(c *cobra.Command, args []string) error {
 }
 
 func unknownCommand(c *cobra.Command, word string) error {
+	if name := c.CommandPath() + " " + word; removed[name] != "" {
+		return fmt.Errorf("%s was removed; use %s", strings.TrimPrefix(name, "cnpgate "), removed[name])
+	}
 	if meant := meantCommand(c, word); meant != "" {
 		return fmt.Errorf("unknown command %q for %s; did you mean %s?", word, c.CommandPath(), meant)
 	}
@@ -80,8 +85,8 @@ func seeHelp(c *cobra.Command, err error) error {
 
 // flagError explains an error of the package that parses flags.
 func flagError(c *cobra.Command, err error) error {
-	if args := c.Flags().Args(); len(args) > 0 && c.HasSubCommands() {
-		return unknownCommand(c, args[0]) // a flag of the command that was meant
+	if args := c.Flags().Args(); c.HasSubCommands() && (len(args) > 0 || removed[c.CommandPath()] != "") {
+		return chooseCommand(c, args) // a flag of the command that was meant
 	}
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, valueError(invalid))

@@ -186,7 +186,7 @@ func (s *state) counters(r *request) (any, error) {
 	}
 	m := s.marked.Load()
 	if m == nil {
-		return nil, failed(http.StatusConflict, "no counters are marked since the gateway started; mark them: cnpgate mark, or POST %s", MarkPath)
+		return nil, failed(http.StatusConflict, "no counters are marked since the gateway started; mark them: cnpgate show counters --mark, or POST %s", MarkPath)
 	}
 	c.Since(m.counters, m.time)
 	return c, nil

@@ -14,7 +14,7 @@ func TestMark(t *testing.T) {
 	g := newGate(t, 1)
 	frame := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}
 	g.see(t, 0, 0, frame, frame, frame)
-	g.want(t, http.MethodGet, CountersSinceMark, "", 409, "no counters are marked since the gateway started; mark them: cnpgate mark, or POST /v1/mark")
+	g.want(t, http.MethodGet, CountersSinceMark, "", 409, "no counters are marked since the gateway started; mark them: cnpgate show counters --mark, or POST /v1/mark")
 	g.want(t, http.MethodGet, CountersPath+"?since=boot", "", 400, `since is \"boot\"; expected mark`)
 	client := NewClient(g.path)
 	m, err := Do[Mark](t.Context(), client, http.MethodPost, MarkPath, nil)
