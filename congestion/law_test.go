@@ -121,8 +121,7 @@ func TestConvergence(t *testing.T) {
 func TestRates(t *testing.T) {
 	l := congestion.NewLaw(100e9, 62_500_000, 0)
 	var f congestion.LawFlow
-	var s congestion.LawSender
-	s.Begin(&congestion.LawSender{Delay: 10_000})
+	s := congestion.LawSender{Delay: 10_000}
 	now := int64(1e9)
 	for range 100 {
 		f.Add(now, 4096)
@@ -162,7 +161,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		l := congestion.NewLaw(100e9, 62_500_000, 0)
 		var f congestion.LawFlow
 		var s congestion.LawSender
-		s.Begin(&congestion.LawSender{})
+		s.Begin()
 		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Spacing: 60_000}
 		var cuts []int64 // when the sender gets CNPs
 		rate, sent, learned := 100*gigabit, 0, int64(0)
@@ -171,8 +170,8 @@ func TestCNPsOnTheirWay(t *testing.T) {
 				rate, cuts = rate/2, cuts[1:]
 			}
 			if window, ended := f.Add(c.Now, 4096); ended {
-				if d := s.Ended(&c, &f, 1, window); d > 0 && learned == 0 {
-					learned = d
+				if s.Ended(&c, &f, 1, window) && learned == 0 {
+					learned = int64(s.Delay)
 				}
 			}
 			if f.Over(c.Fair) && f.CNP(&c, &s, 0.5) {
@@ -212,7 +211,7 @@ func TestOverflow(t *testing.T) {
 		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Spacing: 60_000}
 		var f congestion.LawFlow
 		var s congestion.LawSender
-		s.Begin(&congestion.LawSender{})
+		s.Begin()
 		for range 100 {
 			f.Add(c.Now, 4096)
 			c.Now += int64(4096 / (q.rate * gigabit))
@@ -253,5 +252,34 @@ func TestPaused(t *testing.T) {
 	}
 	if rate := float64(bytes) / length; math.Abs(rate/fair-1) > 0.05 {
 		t.Errorf("a paused flow has %.1f Gbps, F is 10", rate/gigabit)
+	}
+}
+
+// TestDelayBounded: a sender that is back after a pause of 0.2 s, at less than it was asked for, teaches no delay of the loop.
+func TestDelayBounded(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	for _, q := range []struct {
+		pause int64 // ns
+		known bool
+	}{{10_000, true}, {2_000_000, true}, {200_000_000, false}} {
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 25 * gigabit, Depth: l.Reference}
+		send := func(gap int64) {
+			for range 100 {
+				if window, ended := f.Add(c.Now, 4096); ended {
+					s.Ended(&c, &f, 1, window)
+				}
+				c.Now += gap
+			}
+		}
+		send(327) // 100 Gbps
+		f.Reduced(&c, &s, 1, f.Reduce(&c, &s, 0))
+		c.Now += q.pause
+		send(1500) // 22 Gbps
+		if known := s.Delay > 0; known != q.known {
+			t.Errorf("after a pause of %d us, a delay of %.0f ns is known", q.pause/1000, s.Delay)
+		}
 	}
 }

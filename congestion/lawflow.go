@@ -221,10 +221,7 @@ func (f *LawFlow) delayShown(now, window int64) int64 {
 		return 0
 	}
 	f.before = 0
-	if delay := since(now, f.watched) - window; delay < 2*lawPatienceMost {
-		return max(delay, 1000)
-	}
-	return 0
+	return max(since(now, f.watched)-window, 1000)
 }
 
 // lawFellBy is the part of a rate below which it must fall to be an effect of a CNP.

@@ -28,17 +28,13 @@ const (
 	lawUnknownWait = 200_000 // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind      = 4
 	lawWatchMost   = 20_000_000
-	lawHides       = 2    // times a flow's rate: that of all the sender's flows, from which on QPs hide each other's limits
-	lawDeeply      = 1.25 // times F, a flow's rate from which on that matters
+	lawLoopMost    = 5_000_000 // ns, of the loop's delay: it is within a data centre, and a NIC's reaction is a part of it
+	lawHides       = 2         // times a flow's rate: that of all the sender's flows, from which on QPs hide each other's limits
+	lawDeeply      = 1.25      // times F, a flow's rate from which on that matters
 )
 
-// Begin is a sender of which nothing is known but what others of its prefix have taught.
-func (s *LawSender) Begin(prefix *LawSender) {
-	*s = LawSender{Delay: prefix.Delay, Effect: prefix.Effect}
-	if s.Effect == 0 {
-		s.Effect = lawEffect
-	}
-}
+// Begin is a sender of which nothing is known.
+func (s *LawSender) Begin() { *s = LawSender{Effect: lawEffect} }
 
 // Arrives takes a packet of a flow above F.
 func (s *LawSender) Arrives(now int64, bytes uint32) {
@@ -113,8 +109,9 @@ func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float64)
 	}
 }
 
-// Ended takes the rate of a flow in a window that has ended, and took so many ns. It returns the loop's delay in ns if it was measured, else 0.
-func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) (delay int64) {
+// Ended takes the rate of a flow in a window that has ended, and took so many ns. It reports whether the loop's delay was measured.
+func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bool {
+	delay := int64(0)
 	switch f.kind() {
 	case byCNP:
 		if d := s.delay(c); s.flow == flow && d > 0 && !s.checked && c.Now-window >= s.at+d {
@@ -130,11 +127,12 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) (d
 		}
 	}
 	switch {
-	case delay == 0:
+	case delay == 0 || delay > lawLoopMost:
+		return false
 	case s.Delay == 0:
 		s.Delay = float32(delay)
 	default:
 		s.Delay += (min(float32(delay), 2*s.Delay) - s.Delay) / 4
 	}
-	return delay
+	return true
 }

@@ -14,7 +14,9 @@ type fairClass struct {
 	rate    atomic.Uint64         // F, the bits of a float64
 	at      atomic.Int64          // time of the last update, ns; 0 before the first
 	counted atomic.Uint64         // the workers' obeyed bytes up to then
-	loop    atomic.Int64          // delay of the control loop, ns
+	loop    atomic.Int64          // delay of the control loop, ns: the median of `delays`
+	delays  [3]atomic.Int64       // that of the last three senders of which one was measured
+	learned atomic.Uint32         // number of these senders
 	spacing atomic.Int64          // of congestion.Spacing
 	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
 	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
@@ -37,14 +39,14 @@ func (s *Shared) FairRate(port, class int) float64 {
 
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
 
-// learnDelay takes a measured delay of the control loop, ns.
+// learnDelay takes the first delay of the control loop that was measured of a sender, ns. What one or two senders say of theirs changes nothing for others.
 func (f *fairClass) learnDelay(delay int64) {
-	const share = 8
-	old := f.loop.Load()
-	if old == 0 {
-		old = delay
+	const least = uint32(len(f.delays))
+	n := f.learned.Add(1)
+	if f.delays[n%least].Store(delay); n >= least {
+		a, b, c := f.delays[0].Load(), f.delays[1].Load(), f.delays[2].Load()
+		f.loop.Store(max(min(a, b), min(max(a, b), c)))
 	}
-	f.loop.Store(old + (delay-old)/share)
 }
 
 // lawPart is a worker's part of a class, which other workers read.

@@ -199,11 +199,10 @@ func (l *Law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) 
 		return
 	}
 	key := l.Flows.Key(x)
-	s := l.senders.of(key)
+	s := l.senders.of(key, l.Now)
 	l.braked(key, x, s, s.reaction.Ended(l.Now, uint32(x), f.Rate(), t.Lasting()), t.Fair)
-	if delay := s.Ended(&t.LawState, &f.LawFlow, uint32(x), window); delay > 0 {
-		l.senders.teach(key, s)
-		t.shared.learnDelay(delay)
+	if first := s.Delay == 0; s.Ended(&t.LawState, &f.LawFlow, uint32(x), window) && first {
+		t.shared.learnDelay(int64(s.Delay))
 	}
 }
 

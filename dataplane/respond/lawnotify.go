@@ -29,7 +29,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		n.SuppressFlow(t.Queue, x, reason)
 		return false
 	}
-	e := l.senders.of(c.Flows.Key(x))
+	e := l.senders.of(c.Flows.Key(x), c.Now)
 	if e.reaction.Probes(c.Now) {
 		return false
 	}
@@ -87,7 +87,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 // resume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
 func (l *Law) resume(t *turn, b *frames.Batch, i int, f *lawFlow) {
 	x := b.Flow[i].Index
-	s := &l.senders.of(l.Flows.Key(x)).LawSender
+	s := &l.senders.of(l.Flows.Key(x), l.Now).LawSender
 	percent, again, ok := f.ResumeRate(&t.LawState, s)
 	if !ok {
 		return

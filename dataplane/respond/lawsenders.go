@@ -13,25 +13,25 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// lawSenders is what a worker's control law has learned of senders, and of their prefixes for senders that it doesn't know yet. An entry
-// is replaced by the next sender with its place.
+// lawSenders is what a worker's control law has learned of senders that were above F. Where a new one finds no free entry, it takes that of the sender that was above F
+// the longest time ago.
 type lawSenders struct {
-	entries  []lawSender
-	secret   [3]uint64
-	replaced uint
+	entries []lawSender
+	secret  [3]uint64
 }
 
 type lawSender struct {
-	key uint64 // hash of the address or the prefix, 0: the entry is free
+	key uint64 // hash of the address, 0: the entry is free
 	congestion.LawSender
 	reaction congestion.Reaction
 	noted    int64 // when it was noted as unresponsive last, ns; 0: it isn't
+	used     int64 // when it was above F last, ns
 }
 
-// lawPlaces is the number of entries, half for senders, half for prefixes; lawWays that of places where an address may be.
+// lawPlaces is the number of entries, lawWays that of places where an address may be.
 const (
 	lawPlaces = 8192
-	lawWays   = 4
+	lawWays   = 8
 )
 
 func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
@@ -43,60 +43,39 @@ func newLawSenders(memory []byte, seed uint64) lawSenders {
 	return s
 }
 
-// of returns the entry of a flow's sender: what is known of it, or of its prefix.
-func (s *lawSenders) of(k *flowtable.Key) *lawSender {
-	e, known := s.entry(k.Src, k.Scope(), 0)
+// of returns the entry of the sender of a flow that is above F, or was lately, at a time in ns.
+func (s *lawSenders) of(k *flowtable.Key, now int64) *lawSender {
+	e, known := s.find(k)
 	if !known {
-		e.Begin(&s.prefix(k).LawSender)
-		e.reaction, e.noted = congestion.Reaction{}, 0
+		*e = lawSender{key: s.hash(k.Src, k.Scope())}
+		e.Begin()
 	}
+	e.used = now
 	return e
 }
 
 // unresponsive reports whether a flow's sender doesn't react to notifications.
 func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
-	e, known := s.find(k.Src, k.Scope(), 0)
+	e, known := s.find(k)
 	return known && e.noted != 0
 }
 
 // ignores reports whether a flow's sender counts as one that doesn't react to notifications.
 func (s *lawSenders) ignores(k *flowtable.Key) bool {
-	e, known := s.find(k.Src, k.Scope(), 0)
+	e, known := s.find(k)
 	return known && e.reaction.Unresponsive()
 }
 
-// teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
-func (s *lawSenders) teach(k *flowtable.Key, learned *lawSender) {
-	s.prefix(k).Begin(&learned.LawSender)
-}
-
-func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
-	e, known := s.entry(prefixOf(k.Src), k.Scope(), lawPlaces/2)
-	if !known {
-		e.LawSender = congestion.LawSender{}
-	}
-	return e
-}
-
-// entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
-func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	if e, known = s.find(a, scope, first); !known {
-		e.key = s.hash(a, scope)
-		s.replaced++
-	}
-	return e, known
-}
-
-// find is entry without making it the address's own.
-func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	key := s.hash(a, scope)
-	set := s.entries[first+int(key>>32%(lawPlaces/2/lawWays))*lawWays:][:lawWays]
-	e = &set[s.replaced%lawWays]
+// find returns the entry of a flow's sender, or if it isn't known, that which it would take.
+func (s *lawSenders) find(k *flowtable.Key) (e *lawSender, known bool) {
+	key := s.hash(k.Src, k.Scope())
+	set := s.entries[int(key>>32%(lawPlaces/lawWays))*lawWays:][:lawWays]
+	e = &set[0]
 	for i := range set {
-		switch set[i].key {
-		case key:
+		if set[i].key == key {
 			return &set[i], true
-		case 0:
+		}
+		if set[i].used < e.used {
 			e = &set[i]
 		}
 	}
@@ -105,15 +84,6 @@ func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawS
 
 func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
 	return keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
-}
-
-// prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).
-func prefixOf(a packet.Addr) packet.Addr {
-	const host4, mark = 0xff, 1 << 63
-	if a.Is4() {
-		return packet.Addr{Hi: a.Hi | mark, Lo: a.Lo &^ host4}
-	}
-	return packet.Addr{Hi: a.Hi, Lo: mark}
 }
 
 // UnresponsiveSender is a sender that doesn't react to notifications.
