@@ -104,13 +104,18 @@ var buffers struct {
 func newBuffers(bytes int) []byte {
 	buffers.Lock()
 	defer buffers.Unlock()
-	for i, b := range buffers.free {
-		if cap(b) >= bytes {
-			buffers.free[i] = nil
-			return b[:bytes]
+	largest := &buffers.free[0]
+	for i := range buffers.free {
+		if cap(buffers.free[i]) > cap(*largest) {
+			largest = &buffers.free[i]
 		}
 	}
-	return make([]byte, bytes)
+	b := *largest
+	*largest = nil // if it is too small, the new one takes its place
+	if cap(b) < bytes {
+		b = make([]byte, bytes)
+	}
+	return b[:bytes]
 }
 
 // Release gives memory of a simulation to later ones. The simulation must not be used any more.

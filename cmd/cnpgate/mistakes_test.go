@@ -221,7 +221,7 @@ func TestHelpfulCommands(t *testing.T) {
 		{"check -c gw.yaml --offline", "gw.yaml is valid"},
 		{"show flows", shown},
 		{"log-level", "debug (info after a reload)\n"},
-		{"sim --list", "burst            A burst that passes K_min"},
+		{"sim --list", "burst               A burst that passes K_min"},
 		{"__complete show notifications --kind ", "standard-cnp\n"},
 		{"__complete show notifications --outcome ", "suppressed\n"},
 		{"__complete show flows -o ", "json\n"},

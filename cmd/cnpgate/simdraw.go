@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,10 +29,14 @@ func (f *simFlags) runDraws(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	set := scenario.Published
+	if f.settable {
+		set = scenario.Settable
+	}
 	draws := make([]scenario.Drawn, f.draw)
 	var runs []*simRun
 	for n := range draws {
-		draws[n] = scenario.Draw(f.seed, uint64(n)+1)
+		draws[n] = scenario.Draw(set, f.seed, uint64(n)+1)
 		s, err := scenario.Parse(draws[n].Name, draws[n].Text, nil, nil)
 		if err != nil {
 			return err
@@ -72,47 +77,94 @@ func (f *simFlags) drawnResponses() ([]scenario.Response, error) {
 	return all, nil
 }
 
-const (
-	drawnGoodput  = 0.95  // of the possible one: the WAN is full
-	drawnTolerant = 0.995 // of ECN alone's goodput: not worse
-)
+// mostWorst is how many of the worst networks are listed.
+const mostWorst = 10
 
-// writeDraws writes a row for each drawn network, and for each response in how many the WAN is full and nothing is lost. The runs of a network follow each other,
+// drawnResult is how a response does on all drawn networks.
+type drawnResult struct {
+	response                  scenario.Response
+	full, loses, worse, short int
+	worst                     []drawnRow // those that aren't full
+}
+
+type drawnRow struct {
+	*scenario.Drawn
+	scenario.Verdict
+	lost uint64
+}
+
+// writeDraws writes a row for each drawn network, then what each response does on all of them, and its worst networks. The runs of a network follow each other,
 // with ECN alone first.
 func writeDraws(w io.Writer, draws []scenario.Drawn, runs []*simRun) error {
-	responses := len(runs) / len(draws)
+	results := make([]drawnResult, len(runs)/len(draws))
 	header := "draw\tnetwork"
-	for _, r := range runs[:responses] {
-		header += fmt.Sprintf("\t%s: of possible\tlost\tqueue p99", r.response)
+	for i := range results {
+		results[i].response = runs[i].response
+		header += fmt.Sprintf("\t%s: of possible\tlost\tqueue p99", runs[i].response)
 	}
 	t := newTable(w, header)
-	full, loses, worse := make([]int, responses), make([]int, responses), make([]int, responses)
-	for n, d := range draws {
-		cells := []any{d.Name, d.Summary}
-		alone := runs[n*responses].outcome
-		for i, r := range runs[n*responses:][:responses] {
-			o := r.outcome
-			part := o.All.Goodput / o.Possible
-			cells = append(cells, fmt.Sprintf("%.3f", part), o.Dropped, units.Size(o.Gateway.P99))
-			if o.Dropped > 0 {
-				loses[i]++
-			} else if part >= drawnGoodput {
-				full[i]++
-			}
-			if o.All.Goodput < drawnTolerant*alone.All.Goodput || o.Dropped > alone.Dropped {
-				worse[i]++
-			}
+	for n := range draws {
+		cells := []any{draws[n].Name, draws[n].Summary}
+		for i := range results {
+			o, alone := runs[n*len(results)+i].outcome, runs[n*len(results)].outcome
+			v := draws[n].Judge(o, alone)
+			cells = append(cells, fmt.Sprintf("%.3f", v.Part), o.Dropped, units.Size(o.Gateway.P99))
+			results[i].add(drawnRow{&draws[n], v, o.Dropped})
 		}
 		t.row(cells...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for i, r := range runs[:responses] {
-		if _, err := fmt.Fprintf(w, "%s: %d of %d at %g of the possible goodput or more with nothing lost; %d lose packets; %d worse than ECN alone\n",
-			r.response, full[i], len(draws), drawnGoodput, loses[i], worse[i]); err != nil {
+	if err := writeDrawnResults(w, results, len(draws)); err != nil {
+		return err
+	}
+	for i := range results[1:] {
+		if err := results[i+1].writeWorst(w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *drawnResult) add(row drawnRow) {
+	if row.Full {
+		r.full++
+	} else {
+		r.worst = append(r.worst, row)
+	}
+	if row.lost > 0 {
+		r.loses++
+	}
+	if row.Worse {
+		r.worse++
+	}
+	if row.Short {
+		r.short++
+	}
+}
+
+func writeDrawnResults(w io.Writer, results []drawnResult, draws int) error {
+	fmt.Fprintln(w)
+	t := newTable(w, "response\tfull, nothing lost\tlose packets\tworse than ECN alone\tshort queue")
+	for i := range results {
+		r := &results[i]
+		part := func(n int) string { return fmt.Sprintf("%.1f %% (%d of %d)", 100*float64(n)/float64(draws), n, draws) }
+		t.row(r.response, part(r.full), part(r.loses), part(r.worse), part(r.short))
+	}
+	return t.Flush()
+}
+
+// writeWorst writes the networks with the least part of the possible goodput among those whose WAN isn't full without loss.
+func (r *drawnResult) writeWorst(w io.Writer) error {
+	if len(r.worst) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.worst, func(a, b drawnRow) int { return cmp.Compare(a.Part, b.Part) })
+	fmt.Fprintln(w)
+	t := newTable(w, fmt.Sprintf("%s: the worst\tnetwork\tof possible\tlost\treason", r.response))
+	for _, row := range r.worst[:min(len(r.worst), mostWorst)] {
+		t.row(row.Name, row.Summary, fmt.Sprintf("%.3f", row.Part), row.lost, row.Reason)
+	}
+	return t.Flush()
 }

@@ -109,6 +109,9 @@ func by(evidence map[string]int) string {
 
 func (p *Proposal) sayChoices(say printer) {
 	say("chosen: observe mode, so that nothing is sent or marked; standard CNPs, as NICs obey them; af_packet, as it needs no driver; core %d", p.Core)
+	if !p.Tap {
+		say("last resort, if CNPs come too late or senders obey none: marks, then loss; a lossless class stops the fabric by PFC instead (docs/lossless.md), pacing delays senders' frames")
+	}
 	if len(p.fabric.hosts) == 0 {
 		say("warning: no RoCEv2 came from the fabric, so endpoints is empty and nothing is notified: listen again while hosts send, or add their prefixes")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -109,12 +110,26 @@ func (e *Explained) queue() Gate {
 	if s.Law {
 		by = "half of the law's reference"
 	}
-	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s)", name, units.Size(s.Depth), units.Size(s.Threshold), by), s.Congested)
+	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s); last resort: %s", name, units.Size(s.Depth), units.Size(s.Threshold), by,
+		LastResort(e.Config, s.Out, s.Class)), s.Congested)
 	if g.State == Stops {
 		g.Text += "; if the WAN is congested behind this port, the port's rate is too high"
 		g.Key = "ports[].rate"
 	}
 	return g
+}
+
+// LastResort says what a class of a port has besides notifications before a full queue drops.
+func LastResort(c *config.Config, port, class int) string {
+	p := &c.Ports[port]
+	switch link := c.Ports[p.Peer].FlowControl; {
+	case link != nil && link.Lossless[class].On:
+		l := &link.Lossless[class]
+		return fmt.Sprintf("PFC, which stops priority %d of the fabric above %s", l.Priority, units.Size(l.XOff))
+	case p.Policy.Pacing != nil:
+		return "pacing of the port's senders"
+	}
+	return "marks, then loss"
 }
 
 func (e *Explained) share() Gate {

@@ -133,6 +133,26 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestLastResort: what is configured decides what keeps a full queue from dropping.
+func TestLastResort(t *testing.T) {
+	const wan = "{name: wan, device: d1, role: wan, peer: dc, rate: 1Mbps"
+	for _, c := range []struct{ fabric, wan, want string }{
+		{"", "", "marks, then loss"},
+		{"", ", pacing: {enabled: true, senders: [10.1.0.0/16]}", "pacing of the port's senders"},
+		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: rdma, priority: 3, lossless: true, xoff: 1MB}]", "PFC, which stops priority 3 of the fabric above 1MB"},
+		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: other, dscp: [1]}, {name: rdma, priority: 3, lossless: true, xoff: 1MB}]", "marks, then loss"},
+	} {
+		text := strings.NewReplacer(wan, wan+c.wan, "rate: 10Gbps}", "rate: 10Gbps"+c.fabric+"}", "mode: thresholds, k_base: 4KB", "mode: law").Replace(explainedConfig)
+		cfg, err := config.Parse("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.LastResort(cfg, 1, 0); got != c.want {
+			t.Errorf("%s: %q, want %q", c.wan, got, c.want)
+		}
+	}
+}
+
 // explained is the one flow of a rig, with its standing.
 func explained(t *testing.T, r *testkit.Rig, cfg *config.Config) *report.Explained {
 	t.Helper()

@@ -13,7 +13,7 @@ func BenchmarkDraw(b *testing.B) {
 	var number, hops atomic.Uint64
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			d := scenario.Draw(5, number.Add(1)%networks)
+			d := scenario.Draw(scenario.Published, 5, number.Add(1)%networks)
 			s, err := scenario.Parse(d.Name, d.Text, nil, nil)
 			if err != nil {
 				b.Error(err)

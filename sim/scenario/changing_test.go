@@ -6,6 +6,16 @@ import (
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
+// TestLosslessSlow: NICs that react 3 to 39 ms late fill the WAN and lose nothing where the class is lossless: PFC stops the fabric, but only what it must, and only
+// once the queue is nearly full.
+func TestLosslessSlow(t *testing.T) {
+	o := run(t, builtIn(t, "slow-nics-lossless"), scenario.StandardCNP)
+	if part := o.All.Goodput / o.Possible; part < 0.99 || o.Dropped > 0 || o.Pauses == 0 || o.Gateway.Peak < 40e6 || o.Sent == 0 {
+		t.Errorf("%.3f of the possible goodput, %d lost, %d PFC frames of switches, a queue of %d bytes at most, %d notifications; want 0.99, none lost, PFC, and a queue that is used",
+			part, o.Dropped, o.Pauses, o.Gateway.Peak, o.Sent)
+	}
+}
+
 // TestChanging: rates of the WAN that change, senders that stop and begin, and senders of unequal QPs, round trips and obedience have at least the goodput, and
 // lose at most what docs/effect.md says of them today.
 func TestChanging(t *testing.T) {

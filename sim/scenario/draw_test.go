@@ -6,37 +6,55 @@ import (
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
-// TestDrawn: on networks with NICs that were drawn, standard CNPs fill the WAN and lose nothing in at least the share of draws that docs/effect.md states, and lose less
-// than ECN alone in all together.
+// TestDrawn: on networks with NICs that were drawn, standard CNPs fill the WAN and lose nothing in at least a share of draws, and Long-haul CNPs in nearly all; in all
+// together both lose less than ECN alone.
 func TestDrawn(t *testing.T) {
-	const (
-		full       = 0.95 // of the possible goodput
-		leastDrawn = 33   // percent of the draws
-	)
-	good, lost, alone := 0, uint64(0), uint64(0)
-	for n := range drawnNICs {
-		d := scenario.Draw(5, uint64(n)+1)
-		s := parse(t, string(d.Text))
-		ecn, cnp := run(t, s, scenario.ECN), run(t, s, scenario.StandardCNP)
-		if cnp.Dropped == 0 && cnp.All.Goodput >= full*cnp.Possible {
-			good++
-		}
-		lost, alone = lost+cnp.Dropped, alone+ecn.Dropped
-		t.Logf("%s, %s: %.3f of the possible goodput, %d packets lost; with ECN alone %.3f and %d", d.Name, d.Summary, cnp.All.Goodput/cnp.Possible, cnp.Dropped, ecn.All.Goodput/ecn.Possible, ecn.Dropped)
+	sets := []*scenario.NICSet{scenario.Published, scenario.Settable}
+	if !thorough {
+		sets = sets[:1]
 	}
-	if good*100 < leastDrawn*drawnNICs || lost > alone/2 {
-		t.Errorf("%d of %d draws have %g of the possible goodput and lose nothing, want %d %%; %d packets were lost, with ECN alone %d", good, drawnNICs, full, leastDrawn, lost, alone)
+	least := map[scenario.Response]int{scenario.StandardCNP: 33, scenario.LongHaulCNP: 91} // percent of the draws
+	for _, set := range sets {
+		t.Run(set.Name, func(t *testing.T) {
+			t.Parallel()
+			full, lost := map[scenario.Response]int{}, map[scenario.Response]uint64{}
+			for n := range drawnNICs {
+				d := scenario.Draw(set, 5, uint64(n)+1)
+				s := parse(t, string(d.Text))
+				alone := run(t, s, scenario.ECN)
+				lost[scenario.ECN] += alone.Dropped
+				for r := range least {
+					o := run(t, s, r)
+					v := d.Judge(o, alone)
+					if v.Full {
+						full[r]++
+					}
+					lost[r] += o.Dropped
+					t.Logf("%s, %s, %v: %.3f of the possible goodput, %d packets lost, worse than ECN alone: %t; %s", d.Name, d.Summary, r, v.Part, o.Dropped, v.Worse, v.Reason)
+				}
+			}
+			for r, percent := range least {
+				if full[r]*100 < percent*drawnNICs || lost[r] > lost[scenario.ECN]/2 {
+					t.Errorf("%v: in %d of %d draws the WAN is full and nothing is lost, want %d %%; %d packets are lost, with ECN alone %d",
+						r, full[r], drawnNICs, percent, lost[r], lost[scenario.ECN])
+				}
+			}
+		})
 	}
 }
 
-// TestDraw: the same seed and number give the same network, others another one; its name finds it.
+// TestDraw: the same seed and number give the same network, with each set of NICs, others another one; its name finds it.
 func TestDraw(t *testing.T) {
-	d, other := scenario.Draw(1, 2), scenario.Draw(2, 1)
+	d, other := scenario.Draw(scenario.Published, 1, 2), scenario.Draw(scenario.Published, 2, 1)
 	found, ok := scenario.FindDrawn(d.Name)
 	if !ok || string(found.Text) != string(d.Text) || d.Summary == other.Summary {
 		t.Errorf("draw-1-2 is %q, found by its name %q; draw-2-1 is %q", d.Summary, found.Summary, other.Summary)
 	}
-	for _, name := range []string{"draw", "draw-1", "draw-1-02", "draw-1-2.yaml", "drawn-1-2"} {
+	wide := scenario.Draw(scenario.Settable, 1, 2)
+	if found, ok := scenario.FindDrawn("settable-1-2"); !ok || found.Name != wide.Name || wide.Summary != d.Summary || string(wide.Text) == string(d.Text) {
+		t.Errorf("settable-1-2 is %q, found by its name %q; draw-1-2 is %q", wide.Summary, found.Summary, d.Summary)
+	}
+	for _, name := range []string{"draw", "settable-1", "narrow-1-2", "draw-1", "draw-1-02", "draw-1-2.yaml", "drawn-1-2"} {
 		if _, ok := scenario.FindDrawn(name); ok {
 			t.Errorf("%q names a drawn network", name)
 		}

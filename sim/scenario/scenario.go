@@ -213,11 +213,13 @@ type Outcome struct {
 	Sweep    string `json:"sweep,omitempty"` // what a sweep set
 	Seed     uint64 `json:"seed"`
 	*sim.Result
-	Names  []string    `json:"group_names,omitempty"`
-	KMin   int64       `json:"k_min_bytes"` // of the first gateway, or without a gateway, of the slowest switch ports
-	KMax   int64       `json:"k_max_bytes"`
-	Series *sim.Series `json:"-"`
-	FCTs   []int64     `json:"-"` // by flow, ns; 0 for one that hasn't ended
+	Names []string `json:"group_names,omitempty"`
+	KMin  int64    `json:"k_min_bytes"` // of the first gateway, or without a gateway, of the slowest switch ports
+	KMax  int64    `json:"k_max_bytes"`
+	// Shortfall says what keeps the WAN of one gateway from being full without loss, in a few words, also if it is.
+	Shortfall string      `json:"-"`
+	Series    *sim.Series `json:"-"`
+	FCTs      []int64     `json:"-"` // by flow, ns; 0 for one that hasn't ended
 }
 
 // outcome collects the results of a run.
@@ -232,6 +234,7 @@ func (s *Scenario) outcome(r Response, c *sim.Config, result *sim.Result, series
 	} else if ecn := c.Network.Switch.ECN; len(ecn) > 0 {
 		o.KMin, o.KMax = ecn[0].KMin, ecn[0].KMax
 	}
+	o.Shortfall = shortfall(o)
 	return o
 }
 

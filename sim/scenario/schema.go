@@ -199,7 +199,7 @@ type trafficSection struct {
 type incastSection struct {
 	config.Section
 	From   config.Text     `key:"from" default:"0"`
-	To     config.Integer  `key:"to" default:"1" min:"0" max:"65535"`
+	To     config.Text     `key:"to" default:"1"`
 	Bytes  config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
 	QPs    config.Integer  `key:"qps" default:"1" min:"1" max:"4096"`
 	Bursts config.Integer  `key:"bursts" default:"1" min:"1" max:"1000000"`

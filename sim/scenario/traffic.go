@@ -62,12 +62,14 @@ func (s *traffic) add(t *trafficSection, files Files, seed uint64) {
 }
 
 func (s *traffic) incast(t *incastSection, seed uint64) {
-	from, to := s.hostList(&t.From), int(t.To.V)
-	if to >= s.hosts || slices.Contains(from, to) {
-		s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
-		return
+	from, receivers := s.hostList(&t.From), s.hostList(&t.To)
+	for _, to := range receivers {
+		if slices.Contains(from, to) {
+			s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
+			return
+		}
 	}
-	if n := len(from) * int(t.QPs.V); n > mostFlows {
+	if n := len(from) * len(receivers) * int(t.QPs.V); n > mostFlows {
 		s.doc.Problem(t.QPs.At(), "%d flows; expected at most %d", n, mostFlows)
 		return
 	}
@@ -75,8 +77,11 @@ func (s *traffic) incast(t *incastSection, seed uint64) {
 	for range t.QPs.V {
 		senders = append(senders, from...)
 	}
-	flows := workload.Incast(senders, to, max(int64(t.Bytes.V)/int64(t.QPs.V), 1), int64(t.Spread.V), seed)
-	if bursts := int64(t.Bursts.V); bursts > 1 {
+	var flows []sim.Flow
+	for i, to := range receivers {
+		flows = append(flows, workload.Incast(senders, to, max(int64(t.Bytes.V)/int64(t.QPs.V), 1), int64(t.Spread.V), seed+uint64(i)<<48)...)
+	}
+	if bursts := int64(t.Bursts.V); bursts > 1 && len(flows) > 0 {
 		if flows[0].Bytes > math.MaxInt32 {
 			s.doc.Problem(t.Bytes.At(), "bursts of %d bytes; expected at most %d", flows[0].Bytes, math.MaxInt32)
 			return

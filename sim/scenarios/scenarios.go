@@ -3,6 +3,7 @@ package scenarios
 
 import (
 	"embed"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ func Names() []string {
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), suffix))
 	}
+	slices.Sort(names) // with the suffix, the order is another one
 	return names
 }
 
