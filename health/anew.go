@@ -48,7 +48,8 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		return known
 	case h.holes.n > 0, ahead(h.answers.acked, h.next) < 0:
 		return known
-	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read), d < 0 && !read && h.answersTo(p) >= manyAnswers:
+	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read),
+		d < 0 && !read && h.answersTo(p) >= manyAnswers:
 		if c.Half[from&1^1].sent >= c.woke {
 			return perhaps // what the other end has sent since the silence counts with what was before it
 		}

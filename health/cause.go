@@ -207,7 +207,7 @@ func (h *Half) conclude(o *episode) {
 			d.packets++
 		}
 	}
-	acks, lost := uint64(0), uint64(0)
+	acks, lost := uint32(0), uint32(0)
 	switch cause {
 	case NAKSequence:
 		switch {
@@ -236,8 +236,8 @@ func (h *Half) conclude(o *episode) {
 			lost = 1
 		}
 	}
-	h.LostDownstream += lost
-	h.AcksLost += acks
+	h.LostDownstream += uint64(lost)
+	h.AcksLost += uint64(acks)
 	doubt := h.doubt(o, cause)
 	if cause == undecided {
 		cause = Unknown
@@ -304,20 +304,32 @@ type doubts struct {
 	packets uint32
 }
 
+// doubtful are the causes that episodes in doubt have been counted with.
+var doubtful = [...]Cause{Implied, TimeOut, Unknown}
+
 type doubt struct {
-	sent       [Causes]Amount // by the cause that they have been counted with
-	of         [Causes]uint64 // episodes, likewise
-	requests   uint64         // packets
-	episodes   uint64
-	acks, lost uint64 // ACKs, and packets, that count as lost behind
+	sent       [len(doubtful)]Amount
+	episodes   [len(doubtful)]uint32
+	requests   uint64 // packets
+	acks, lost uint32 // ACKs, and packets, that count as lost behind
 }
 
 func (d *doubt) add(o *episode, cause Cause) {
-	d.sent[cause].plus(o.requests)
-	d.sent[cause].plus(o.responses)
-	d.of[cause]++
+	for i, c := range doubtful {
+		if c == cause {
+			d.sent[i].plus(o.requests)
+			d.sent[i].plus(o.responses)
+			d.episodes[i]++
+		}
+	}
 	d.requests += o.requests.Packets
-	d.episodes++
+}
+
+func (d *doubt) number() (n uint64) {
+	for _, e := range d.episodes {
+		n += uint64(e)
+	}
+	return n
 }
 
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK
@@ -353,7 +365,7 @@ func (h *Half) decide() {
 		h.moveToSpurious(&d.late)
 	}
 	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
-	if again || d.reads.episodes > 8*d.parts && timed && h.mostly(&d.reads) {
+	if again || d.reads.number() > 8*d.parts && timed && h.mostly(&d.reads) {
 		h.moveToSpurious(&d.reads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
@@ -377,17 +389,17 @@ func (h *Half) decide() {
 
 // mostly reports whether most packets were sent again.
 func (h *Half) mostly(d *doubt) bool {
-	return (d.episodes >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
+	return (d.number() >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
 // moveToSpurious counts episodes as spurious time-outs.
 func (h *Half) moveToSpurious(d *doubt) {
-	for cause := range d.sent {
-		h.Retransmitted[cause].minus(d.sent[cause])
-		h.Retransmitted[Spurious].plus(d.sent[cause])
-		h.Episodes[cause] -= min(d.of[cause], h.Episodes[cause])
+	for i, cause := range doubtful {
+		h.Retransmitted[cause].minus(d.sent[i])
+		h.Retransmitted[Spurious].plus(d.sent[i])
+		h.Episodes[cause] -= min(uint64(d.episodes[i]), h.Episodes[cause])
+		h.Episodes[Spurious] += uint64(d.episodes[i])
 	}
-	h.Episodes[Spurious] += d.episodes
-	h.AcksLost -= min(h.AcksLost, d.acks)
-	h.LostDownstream -= min(h.LostDownstream, d.lost)
+	h.AcksLost -= min(h.AcksLost, uint64(d.acks))
+	h.LostDownstream -= min(h.LostDownstream, uint64(d.lost))
 }

@@ -19,10 +19,17 @@
 //
 //   - an RNR NAK or a NAK for just that packet, obeyed in the usual time;
 //   - a response beyond the one that is missing, likewise;
-//   - no time-out may be as short as the time since the packet was sent before;
+//   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
+//     implied NAK;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
-//     caused them, or one that can't have come to the requester yet. Loss is rare: what seems to be lost again and again, without a NAK, isn't;
-//   - else it is a time-out after a loss; if the capture misses frames, or its clocks differ, the cause is unknown.
+//     caused them, or one that can't have come to the requester yet;
+//   - it follows a loss if an answer had passed for longer than the requester ever takes to react, or none had long after a round trip, or fewer answers come than
+//     packets that ask for one;
+//   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
+//     If the capture misses frames, or its clocks differ, the cause is unknown.
+//
+// After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
+// responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.
 //
 // # Memory and time
 //
