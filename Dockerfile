@@ -1,6 +1,8 @@
 # docker build --build-arg VERSION=v0.1.0 --build-arg COMMIT=ID -t cnpgate .
 # scripts/test-image builds and runs it with buildah. The scripts install the packages, so that the image and a machine have the same ones.
-FROM debian:12 AS build
+# Debian 12 has DPDK 22.11, Debian 13 (--build-arg DEBIAN=13) DPDK 24.11.
+ARG DEBIAN=12
+FROM debian:$DEBIAN AS build
 WORKDIR /src
 COPY . .
 RUN scripts/setup --build
@@ -9,7 +11,7 @@ ARG VERSION=development
 ARG COMMIT=
 RUN scripts/build --version "$VERSION" --commit "$COMMIT"
 
-FROM debian:12-slim
+FROM debian:$DEBIAN-slim
 WORKDIR /usr/share/cnpgate
 COPY scripts/setup scripts/lib.sh scripts/
 RUN scripts/setup --runtime && rm -rf /var/lib/apt/lists/*

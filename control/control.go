@@ -38,6 +38,8 @@ type Options struct {
 	Log zerolog.Logger
 	// Timeline records the depth of each queue over time for the report.
 	Timeline bool
+	// Flows is how many flows the report lists, the others are in its sums; 0: report.DefaultListed.
+	Flows int
 	// Addresses are the ports' MAC addresses, zero where there is none.
 	Addresses [][6]byte
 	// Abort, once closed, ends the draining of the queues early.
@@ -144,7 +146,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.reloading.Unlock()
 	g.services.end()
 	stopServers()
-	r := report.Make(g.running.Load(), g.plane, nil)
+	r := report.Make(g.running.Load(), g.plane, &report.Flows{Most: g.options.Flows})
 	r.Identity = g.Identity()
 	r.SetTimeline(g.begin, timeline)
 	r.Histograms = report.MakeHistograms(c, g.plane)

@@ -68,7 +68,7 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 // reloadedFrom is the answer to a reload that has replaced a configuration.
 func (g *reloader) reloadedFrom(before *config.Config) *api.Reloaded {
 	now := g.running.Load()
-	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), ConfigHash: now.File.Hash(), Services: g.Services()}
+	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), Values: now.ChangedValues(before), ConfigHash: now.File.Hash(), Services: g.Services()}
 }
 
 // dryRun reports what a reload would change.
@@ -78,7 +78,7 @@ func (g *reloader) dryRun() (*api.Reloaded, error) {
 		return nil, err
 	}
 	before := g.running.Load()
-	would := &api.Reloaded{Changes: append([]string{}, next.Changes(before)...), ConfigHash: before.File.Hash()}
+	would := &api.Reloaded{Changes: append([]string{}, next.Changes(before)...), Values: next.ChangedValues(before), ConfigHash: before.File.Hash()}
 	var stand *config.Error
 	switch err := next.CheckReload(g.started); {
 	case errors.As(err, &stand):

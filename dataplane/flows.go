@@ -34,6 +34,8 @@ type Snapshot struct {
 	Between *Between
 	// Health asks for copies of followed connections in place of flows.
 	Health *HealthCopy
+	// Recording begins or ends a recording of a connection, in place of flows.
+	Recording *HealthRecording
 }
 
 // QueueFlows says which flows of a queue are wanted.
@@ -80,6 +82,10 @@ func (a *snapshots) Forget(s *Snapshot) { a.asked.CompareAndSwap(s, nil) }
 func (s *Snapshot) fill(w *Worker) bool {
 	if s.Health != nil {
 		return s.fillHealth(w, s.Health)
+	}
+	if r := s.Recording; r != nil {
+		r.fill(w)
+		return true
 	}
 	if s.Queue != nil {
 		s.fillFromQueue(w, s.Queue)

@@ -118,6 +118,23 @@ type HealthCopy struct {
 	End         bool                // there are no more
 }
 
+// HealthRecording asks a worker to begin a recording, or to end it.
+type HealthRecording struct {
+	*health.Recording
+	End  bool
+	Busy bool // another one is under way
+}
+
+func (r *HealthRecording) fill(w *Worker) {
+	switch f := w.inspector.follower; {
+	case f == nil:
+	case r.End:
+		f.EndRecording(r.Recording)
+	default:
+		r.Busy = !f.Record(r.Recording, w.state.Now)
+	}
+}
+
 const (
 	connectionsBusy = 2 // connections that a step with frames copies, some KiB each
 	connectionsIdle = 8 // and without frames

@@ -130,14 +130,16 @@ func TestFacts(t *testing.T) {
 		{"wire-formats.md", "| %d | `proxy.port`", []any{code.ProxyPort}},
 		{"wire-formats.md", "at most %d octets of node data", []any{packet.MaxOptionTrace - packet.IOAMTraceHeaderLen}},
 		{"qp-rules.md", "| %d a flow of `flows.paired` |", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
+		{"configuration.md", "(`qp_unpaired_total`). %d bytes each", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
+		{"planning.md", "pairing %d for each of `flows.paired`", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"qp-rules.md", "and %.1f MiB", []any{float64(pairing.Size(32<<10)) / (1 << 20)}},
 		{"qp-rules.md", "a queue of %s a worker", []any{grouped(d("pairing/cm/queue.go", "MaxWaiting"))}},
 		{"qp-rules.md", "which keeps up to %d", []any{d("pairing/learner.go", "maxBudget")}},
 		{"qp-pairing.md", "| `%s` (`qp_map`), `%s`, `%s`, `%s`, `%s`, `%s`, `%s`, best first", []any{evidence[0], evidence[1], evidence[2], evidence[3], evidence[4], evidence[5], evidence[6]}},
 		{"proxy.md", "the map has %d entries", []any{proxy.MaxSenders}},
-		{"planning.md", "| 10G, 25G | 1 | 1 | %s MB |", []any{queueMB(t, "10Gbps")}},
-		{"planning.md", "| 100G | 3 | 2 | %s MB |", []any{queueMB(t, "100Gbps")}},
-		{"planning.md", "| 400G | 10 | 5 | %s MB |", []any{queueMB(t, "400Gbps")}},
+		{"planning.md", "| %s MB | 204 | 336 |", []any{queueMB(t, "10Gbps")}},
+		{"planning.md", "| %s MB | 365 | 614 |", []any{queueMB(t, "100Gbps")}},
+		{"planning.md", "| %s MB | 1363 | 2327 |", []any{queueMB(t, "400Gbps")}},
 	} {
 		text := strings.Join(strings.Fields(readPage(t, f.page)), " ")
 		if want := fmt.Sprintf(f.says, f.values...); !strings.Contains(text, want) {

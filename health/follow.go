@@ -16,6 +16,8 @@ type Follower struct {
 	learner *pairing.Learner
 	egress  []int // by port: where the other direction comes in
 	slots   []end // by the flow's index
+	// recording gets what happens to its connection; nil: none is made.
+	recording *Recording
 	// Patience is how many packets of a flow pass before it is followed although its pair isn't known.
 	Patience uint32
 }
@@ -54,7 +56,8 @@ func (f *Follower) Packet(flow flowtable.Ref, k *flowtable.Key, b []byte, p *pac
 		}
 	}
 	c := f.at(s.id())
-	if c.epoch != f.epoch {
+	missed := c.epoch != f.epoch
+	if missed {
 		c.epoch = f.epoch
 		c.missed()
 	}
@@ -63,6 +66,9 @@ func (f *Follower) Packet(flow flowtable.Ref, k *flowtable.Key, b []byte, p *pac
 		s = f.again(flow, s)
 		c = f.at(s.id())
 	}
+	if r := f.recording; r != nil {
+		r.add(s, passes, missed, o)
+	}
 	c.Observe(s.side(), &o)
 }
 
@@ -70,6 +76,9 @@ func (f *Follower) Packet(flow flowtable.Ref, k *flowtable.Key, b []byte, p *pac
 func (f *Follower) CNP(k *flowtable.Key, now int64) {
 	if e := f.find(k.Dst, k.DestQP, k.Scope().Named()); e != 0 {
 		f.at(e.id()).notify(e.side(), now)
+		if r := f.recording; r != nil {
+			r.add(e, notified, false, Packet{Time: now})
+		}
 	}
 }
 

@@ -112,9 +112,11 @@ func (f *Follower) Dropped(flow flowtable.Ref, p *packet.Parsed, now int64) {
 		h := &c.Half[s.side()]
 		h.DroppedHere[0]++
 		h.own.add(p.PSN, now)
+		f.recordDrop(flow, s.side(), p.PSN, now)
 	case packet.Response:
 		h := &c.Half[s.side()^1]
 		h.DroppedHere[1]++
+		f.recordDrop(flow, s.side()^1, p.PSN, now)
 		switch end := (p.PSN + 1) & packet.PSNMask; {
 		case carriesData(p.Opcode):
 			h.own.add(p.PSN, now)

@@ -51,7 +51,7 @@ func (p *Pauses) judge(duration int64) (Verdict, Note) {
 		}
 		matters = matters || o.Time >= manyPauses && o.Time*shareOfTime >= duration
 	}
-	v.Evidence = fmt.Sprintf("it paused %s, with %d frames (times as at 100 Gbit/s)", strings.Join(parts, "; "), p.Frames)
+	v.Evidence = fmt.Sprintf("it paused %s, with %d frames (times as at 100Gbps)", strings.Join(parts, "; "), p.Frames)
 	if v.Name == PFCStorm || matters {
 		return v, Note{}
 	}

@@ -18,21 +18,3 @@ func Duration(ns int64) string {
 	}
 	return fmt.Sprintf("%d ns", ns)
 }
-
-// Bytes gives bytes in a unit that suits, such as "1.2 MB".
-func Bytes(n uint64) string { return scaled(float64(n), "B") }
-
-// Rate gives bit/s in a unit that suits, such as "9.3 Gbit/s".
-func Rate(bps float64) string { return scaled(bps, "bit/s") }
-
-func scaled(v float64, unit string) string {
-	for _, s := range []struct {
-		from   float64
-		prefix string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= s.from {
-			return fmt.Sprintf("%.3g %s%s", v/s.from, s.prefix, unit)
-		}
-	}
-	return fmt.Sprintf("%.3g %s", v, unit)
-}

@@ -26,8 +26,8 @@ type Trace struct {
 
 // Point is packets of a kind with successive PSNs, or one.
 type Point struct {
-	Kind    string `json:"kind" doc:"request, response, ack; again, response-again: sent again; late, twice; missing: skipped by the packet that passed here; nak, rnr-nak, cnp, ce."`
-	TimeNS  int64  `json:"time_ns" doc:"Of the first one, since the capture's first frame."`
+	Kind    string `json:"kind" doc:"request, response, ack; again, response-again: sent again; late, twice; missing: skipped by the packet that passed here; nak, rnr-nak, cnp, ce; dropped: by this gateway's queue."`
+	TimeNS  int64  `json:"time_ns" doc:"Of the first one, since the capture's first frame; in a gateway since the trace began."`
 	PSN     int64  `json:"psn" doc:"The lowest PSN, counted from that of the first packet; it doesn't wrap."`
 	PSNs    int64  `json:"psns" doc:"How many PSNs from there on."`
 	Packets uint64 `json:"packets" doc:"How many packets."`
@@ -47,6 +47,7 @@ const (
 	PointMissing       = "missing"
 	PointCNP           = "cnp"
 	PointCE            = "ce"
+	PointDropped       = "dropped"
 )
 
 // MostPoints bounds a trace: above, packets of a kind that are close in time become one point.
@@ -60,22 +61,36 @@ func NewTrace(of *Record, requester int, offset int64) *Trace {
 // Packet passes a packet to the follower, as its method Packet does, and traces it.
 func (t *Trace) Packet(f *Follower, flow flowtable.Ref, k *flowtable.Key, b []byte, p *packet.Parsed, now int64) {
 	o := Read(b, p, now)
-	if s := f.slots[flow.Index]; s != 0 && s&waiting == 0 && s.side() == t.Requester && o.Opcode.Role() != packet.Response && t.isOf(f.at(s.id())) {
-		t.settle(&o)
+	if s := f.slots[flow.Index]; s != 0 && s&waiting == 0 && t.isOf(f.at(s.id())) {
+		t.before(s.side(), &o)
 	}
 	f.Packet(flow, k, b, p, now)
 	s := f.slots[flow.Index]
 	if flow.Index == flowtable.None || s == 0 || s&waiting != 0 || f.at(s.id()).flows[s.side()] != flow || !t.isOf(f.at(s.id())) {
 		return
 	}
-	from := s.side()
+	t.after(s.side(), &o)
+}
+
+// before comes before a packet that end from sends is observed.
+func (t *Trace) before(from int, o *Packet) {
+	if from == t.Requester && o.Opcode.Role() != packet.Response {
+		t.settle(o)
+	}
+}
+
+// after traces a packet that was observed.
+func (t *Trace) after(from int, o *Packet) {
 	if o.Opcode.Role() == packet.Response {
 		from ^= 1
 	}
-	if h := &t.found.Half[from]; from == t.Requester && h.pending.set && o.Opcode.Role() != packet.Response {
+	if from != t.Requester {
+		return
+	}
+	if h := &t.found.Half[from]; h.pending.set && o.Opcode.Role() != packet.Response {
 		t.tally = tallyOf(h) // what it is, is said later
-	} else if from == t.Requester {
-		t.packet(h, &o)
+	} else {
+		t.packet(h, o)
 	}
 }
 
@@ -93,6 +108,10 @@ func (t *Trace) End() {
 	if t.found != nil && t.isOf(t.found) {
 		t.settle(nil)
 	}
+	t.sort()
+}
+
+func (t *Trace) sort() {
 	slices.SortStableFunc(t.Points, func(a, b Point) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // Verdict is one thing that is wrong, where, how that shows, and what to change.
@@ -382,9 +384,9 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 	return Verdict{
 		Name: WindowLimit, Weight: h.Requests.Packets,
 		Evidence: fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",
-			h.Window, Bytes(h.WindowBytes), Duration(h.clean.mean), Rate(has), percent(uint64(h.Stalled), uint64(took)), Rate(could)),
+			h.Window, units.Size(h.WindowBytes), Duration(h.clean.mean), units.Rate(has), percent(uint64(h.Stalled), uint64(took)), units.Rate(could)),
 		Advice: fmt.Sprintf("allow more on its way: at least %s (more or longer work requests, a deeper send queue, perftest's -t, more QPs; for READ a larger max_rd_atomic)",
-			Bytes(uint64(could/8*float64(h.clean.mean)/1e9))),
+			units.Size(uint64(could/8*float64(h.clean.mean)/1e9))),
 	}, true
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // Report is the result of a test, for programs.
@@ -181,7 +183,7 @@ func (p *Profile) file(nic Identity, sender, tool string, line float64, formats 
 		name = "measured"
 	}
 	fmt.Fprintf(&b, "name: %q\n", name)
-	fmt.Fprintf(&b, "source: %q\n", fmt.Sprintf("measured by %s with %s at %.1f Gbit/s; %s", tool, sender, line/1e9, nic.summary()))
+	fmt.Fprintf(&b, "source: %q\n", fmt.Sprintf("measured by %s with %s at %s; %s", tool, sender, units.Rate(line), nic.summary()))
 	var obeys []string
 	if p.StandardCNP {
 		obeys = append(obeys, baseForm)

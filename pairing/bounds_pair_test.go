@@ -133,7 +133,7 @@ func TestContradictOne(t *testing.T) {
 func reassign(s *store.Slot) {
 	r := s.Ref()
 	s.Vacate(r)
-	s.Occupy(r, s.Identity(), 0)
+	s.Occupy(r, s.Identity(), 0, 0)
 }
 
 // TestLeases: a word of a slot belongs to the flow that had the slot when it was written.

@@ -20,7 +20,7 @@
 //	rules     functions that compare two flows' evidence (store.View, which can't be changed) and return a verdict
 //	Answer    the result for a flow: 31 bits in its entry of the flow table
 //
-//	store     the slots: what the workers know of each other's flows. Groups, pages, words; nothing about answers
+//	store     the slots: what the workers know of each other's flows. Groups, memory, eviction; nothing about answers
 //	cm        what RDMA-CM's messages say: records, claims, the queue of messages that wait. Nothing about flows
 //
 // From store come a Slot, its View, a Link (a slot's peer) and a Ref (a flow of any worker); from cm a Message and a Claim. Both packages
@@ -63,13 +63,15 @@
 // The two directions of a connection may pass through two workers. A worker writes only the tracks, notes and totals of its own flows. It
 // publishes their PSNs as atomic words (store.Sent, store.Ack). Each word carries the lease of the flow's slot. So a reader knows to which
 // flow the word belongs, and a worker whose flow has lost its slot publishes nothing there. A worker compares flows of a group only under
-// the group's lock, and assigns groups, pages or slots only under the store's. No worker waits for a lock: if another worker holds it, the
+// the group's lock, and assigns groups or slots only under the store's. No worker waits for a lock: if another worker holds it, the
 // worker continues without it, and a later packet brings the evidence again. An answer changes by compare-and-swap of the flow's state in
 // the flow table. The state includes the flow's generation, so a change reaches the right flow or none.
 //
 // # Bounds
 //
-// The caller provides the memory, whose size is fixed. Flows without a slot are only counted. Each burst adds a budget of comparisons
+// The caller provides the memory, whose size is fixed: as many flows have a slot as it is made for, whatever hosts they are of, but at most 256 of one
+// direction between two hosts. If all slots are in use, a flow without a peer flow makes way for one whose source has fewer (store). A flow with a peer
+// flow never does, so what is paired stays paired. Flows without a slot are only counted. Each burst adds a budget of comparisons
 // (StartBurst), and every packet that needs more than its track uses some of it. So no traffic can make a worker slow. The caller also
 // provides the time. The package has no goroutine, allocates nothing after Join, and prints nothing.
 package pairing

@@ -21,7 +21,7 @@ func (f *flow) answer() Answer { return f.l.answer(f.index) }
 func (f *flow) change(to func(Answer) Answer) { f.l.pairing.answers.change(f.l.ref(f.index), to) }
 
 // lock tries to take the lock of the flow's group. If it returns true, the flow still has its slot, and the caller must call unlock.
-// Another worker may have given the slot to another flow, and its page to another group, since this worker read them.
+// Another worker may have given the slot to another flow, or to another group, since this worker read them.
 func (f *flow) lock() bool {
 	if !f.slot.Group().Lock().Try() {
 		f.l.skipped()
@@ -99,7 +99,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	f.last |= inexact
 	f.acked = 0
 	f.noteService(p)
-	f.lease = f.slot.Occupy(ref, f.identity(p.DestQP), source)
+	f.lease = f.slot.Occupy(ref, f.identity(p.DestQP), source, p.now)
 	f.restartPace()
 	return true, false
 }

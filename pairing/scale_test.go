@@ -7,6 +7,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
+	"pgregory.net/rapid"
 )
 
 // site is a gateway with two workers, one for each direction, and connections between drawn hosts.
@@ -14,7 +16,7 @@ type site struct {
 	pairing     *Pairing
 	workers     [2]*worker
 	connections []connection
-	now         int64
+	now, gap    int64 // ns; gap is between two packets
 	frame       [64]byte
 	refs        [1]flowtable.Ref
 	keys        [1]flowtable.Key
@@ -34,7 +36,7 @@ func newSite(t testing.TB, paired, capacity int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{pairing: p, now: synthEpoch}
+	s := &site{pairing: p, now: synthEpoch, gap: 100}
 	for i := range s.workers {
 		s.workers[i] = newWorker(t, p, capacity, uint64(i))
 	}
@@ -53,7 +55,7 @@ func (s *site) connect(a, b uint64, r *rand.Rand) {
 
 // send sends a packet from one end of a connection.
 func (s *site) send(c *connection, from int, op packet.Opcode) {
-	s.now += 100
+	s.now += s.gap
 	k := flowtable.Key{Src: c.host[from], Dst: c.host[1-from], DestQP: c.qp[1-from], Port: uint16(from)}
 	w := s.workers[from]
 	w.StartBurst()
@@ -95,6 +97,14 @@ func (s *site) known(t *testing.T) (n int) {
 	return n
 }
 
+// scan makes a host send one request to each of n addresses, from which nothing returns.
+func (s *site) scan(host uint64, n int, r *rand.Rand) {
+	for range n {
+		c := connection{host: [2]packet.Addr{{Hi: 1, Lo: host}, {Hi: 3, Lo: r.Uint64()}}, qp: [2]uint32{5, 2 + r.Uint32N(1000)}, port: 50000}
+		s.send(&c, 0, packet.RCSendOnly)
+	}
+}
+
 // mixes are ways in which connections are spread over pairs of hosts.
 var mixes = map[string]func(n int, r *rand.Rand) (a, b uint64){
 	"each its own pair": func(n int, _ *rand.Rand) (a, b uint64) { return uint64(n), uint64(n) },
@@ -109,11 +119,15 @@ var mixes = map[string]func(n int, r *rand.Rand) (a, b uint64){
 	},
 }
 
-// TestAnyMixOfHosts: as many connections are paired as the memory is for, however they are spread over pairs of hosts.
+// TestAnyMixOfHosts: as many connections are paired as the memory is for, however they are spread over pairs of hosts; between
+// two hosts as many as a side has slots.
 func TestAnyMixOfHosts(t *testing.T) {
 	for name, mix := range mixes {
 		for _, n := range connectionCounts {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
+				if n > mostConnections && name != "each its own pair" {
+					t.Skip("in the long mode")
+				}
 				r := rand.New(rand.NewPCG(1, uint64(n)))
 				s := newSite(t, 2*n, n)
 				for i := range n {
@@ -121,10 +135,78 @@ func TestAnyMixOfHosts(t *testing.T) {
 					s.connect(a, b, r)
 				}
 				s.exchange(12)
-				if got := s.known(t); got != n {
+				want := n
+				if name == "two hosts" {
+					want = min(n, store.SlotsASide)
+				}
+				if got := s.known(t); got < want-want/200 {
 					t.Errorf("%d of %d connections are paired; %d flows found no slot", got, n, s.pairing.learners[0].counts.NoSlot+s.pairing.learners[1].counts.NoSlot)
 				}
 			})
 		}
 	}
+}
+
+// TestScanner: a host that sends to many addresses, from which nothing returns, or many hosts that do, keep none of the others from being paired,
+// before, while and after these begin. No flow that has a peer flow loses it.
+func TestScanner(t *testing.T) {
+	const paired, honest = 4096, 1000
+	for name, host := range map[string]func(r *rand.Rand) uint64{
+		"one host":       func(*rand.Rand) uint64 { return 7 },
+		"40 hosts":       func(r *rand.Rand) uint64 { return 7 + r.Uint64N(40) },
+		"forged sources": func(r *rand.Rand) uint64 { return r.Uint64() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(2, 2))
+			s := newSite(t, paired, 1<<16)
+			s.gap = 100e3
+			for i := range honest {
+				for range 5 {
+					s.scan(host(r), 4, r)
+				}
+				s.connect(uint64(1000+i%100), uint64(i), r)
+				all := s.connections
+				s.connections = all[i:]
+				s.exchange(40)
+				s.connections = all
+				if i%50 == 49 {
+					s.exchange(1)
+					if got := s.known(t); got != i+1 {
+						t.Fatalf("%d of %d connections are paired, %d flows were displaced", got, i+1, s.pairing.learners[0].counts.Displaced)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPairedFlowsStay: whatever else flows do, a connection that is paired and sends stays so.
+func TestPairedFlowsStay(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		s := newSite(t, rapid.IntRange(64, 600).Draw(rt, "flows"), 1<<14)
+		most := 0
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			n := rapid.IntRange(1, 200).Draw(rt, "n")
+			switch rapid.IntRange(0, 2).Draw(rt, "step") {
+			case 0:
+				hosts := rapid.Uint64Range(1, 300).Draw(rt, "hosts")
+				for range n {
+					s.connect(r.Uint64N(hosts), r.Uint64N(hosts), r)
+				}
+			case 1:
+				s.scan(7+r.Uint64N(3), n, r)
+			default:
+				for range n {
+					s.scan(r.Uint64(), 1, r)
+				}
+			}
+			s.exchange(6)
+			known := s.known(t)
+			if known < most {
+				rt.Fatalf("%d connections are paired, %d were", known, most)
+			}
+			most = known
+		}
+	})
 }

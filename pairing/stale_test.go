@@ -83,7 +83,7 @@ func TestSlotOfAnother(t *testing.T) {
 		}
 		other.Vacate(other.Ref())
 		slot := w.pairing.store.At(s.track.slot)
-		slot.Occupy(r, store.MakeIdentity(300, 9, false, false), 0)
+		slot.Occupy(r, store.MakeIdentity(300, 9, false, false), 0, 0)
 		before := contentsOf(&s.slot)
 		c.do(s)
 		after := contentsOf(&s.slot)

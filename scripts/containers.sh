@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# Containers for tests, by buildah. Their base image debian:12 is made with debootstrap, so nothing comes from an image registry. Source
-# this file after lib.sh, with a folder in $work.
+# Containers for tests, by buildah. Their base image, debian:12 or debian:13, is made with debootstrap, so nothing comes from an image registry.
+# Source this file after lib.sh, with a folder in $work.
 
 # build_tool runs buildah with its own storage, with copies instead of overlay mounts, and with containers as chroots, so that it also runs
 # inside a container or a virtual machine.
@@ -14,19 +14,19 @@ fail() {
   die "$@"
 }
 
-# mirror prints the address from which this machine's apt fetches Debian 12.
+# mirror prints the address from which this machine's apt fetches Debian.
 mirror() {
   # shellcheck disable=SC2016
-  apt-get indextargets --format '$(SITE) $(CODENAME)' 2>/dev/null | awk '$2 == "bookworm" { print $1; exit }'
+  apt-get indextargets --format '$(SITE) $(CODENAME)' 2>/dev/null | awk '$2 == "bookworm" || $2 == "trixie" { print $1; exit }'
 }
 
-# make_base makes a minimal Debian 12 in the folder $1, with apt and Go set up as on this machine.
+# make_base makes a minimal Debian of the release $2 (12 or 13) in the folder $1, with apt and Go set up as on this machine.
 make_base() {
-  local base=$1 from variable
+  local base=$1 from variable names=([12]=bookworm [13]=trixie)
   from=$(mirror)
-  [ -n "$from" ] || die "this machine's apt has no mirror of Debian 12 (bookworm)"
-  debootstrap --variant=minbase bookworm "$base" "$from" >"$work/log" 2>&1 || fail "debootstrap failed"
-  if [ -e /etc/apt/sources.list.d/debian.sources ]; then
+  [ -n "$from" ] || die "this machine's apt has no mirror of Debian 12 (bookworm) or 13 (trixie)"
+  debootstrap --variant=minbase "${names[$2]}" "$base" "$from" >"$work/log" 2>&1 || fail "debootstrap failed"
+  if grep -qsw "${names[$2]}" /etc/apt/sources.list.d/debian.sources; then
     cp /etc/apt/sources.list.d/debian.sources "$base/etc/apt/sources.list.d/"
     rm -f "$base/etc/apt/sources.list"
   fi
@@ -56,11 +56,11 @@ import() {
   rm -rf --one-file-system "$folder" "$work/base.tar"
 }
 
-# base_image makes the images debian:12 and debian:12-slim.
+# base_image makes the images debian:N and debian:N-slim of the release $1.
 base_image() {
   say "debootstrap"
-  make_base "$work/base"
-  import "$work/base" debian:12 debian:12-slim
+  make_base "$work/base" "$1"
+  import "$work/base" "debian:$1" "debian:$1-slim"
 }
 
 # remove_containers removes what was made, and $work.

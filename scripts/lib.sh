@@ -10,12 +10,19 @@ go_release=1.26.8
 lint_release=v2.12.2
 testsum_release=v1.13.0
 
+# abi is the number in the names of DPDK's packages: of DPDK 22.11 (Debian 12), 24.11 (Debian 13), or 23.11 (Ubuntu 24.04, not tried).
+abi=23
+case $(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) in
+noble) abi=24 ;;
+trixie) abi=25 ;;
+esac
+
 # Packages that a finished binary needs besides the libraries that it is linked with: DPDK's generic pool driver, which it loads by name,
 # and drivers for virtual and local devices and common NICs. mlx5 also needs its user-space library, rdma-core.
-pool_package=librte-mempool-ring23
+pool_package=librte-mempool-ring$abi
 driver_packages=()
 for driver in af-packet virtio vhost tap pcap ring null memif i40e ice ixgbe e1000- igc iavf mlx5- bnxt ena vmxnet3-; do
-  driver_packages+=("librte-net-${driver}23")
+  driver_packages+=("librte-net-${driver}$abi")
 done
 
 # ethtool and others are in sbin, which isn't on a non-root PATH.

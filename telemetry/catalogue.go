@@ -201,6 +201,8 @@ var (
 		Help: "Times that evidence was ignored, for lack of budget or because another worker held the lock."})
 	QPUnpaired = declare(Metric{Name: "qp_unpaired_total",
 		Help: "Times that a flow found no slot in the pairing table."})
+	QPDisplaced = declare(Metric{Name: "qp_displaced_total",
+		Help: "Flows without a peer flow that lost their slot in the full pairing table to a flow whose source has fewer of them."})
 	QPCMDropped = declare(Metric{Name: "qp_cm_dropped_total",
 		Help: "Messages of RDMA-CM that were not read, because too many waited to be read."})
 	QPHintsAmbiguous = declare(Metric{Name: "qp_hints_ambiguous_total",

@@ -241,6 +241,11 @@ func TestSameAxes(t *testing.T) {
 		if len(tops) != 2 || len(tops[0]) != 4 || !slices.Equal(tops[0], tops[1]) {
 			t.Errorf("%d pixels: the plots begin at %v", width, tops)
 		}
+		axes := browser.Eval[[][]string](p, `[...document.querySelectorAll(".plots")].map((h) => [...h.querySelectorAll(".plot-body canvas")].map((c) =>
+			[...c.getContext("2d").getImageData(0, 0, 70, c.height).data].join()))`)
+		if len(axes) != 2 || len(axes[0]) != 4 || !slices.Equal(axes[0], axes[1]) {
+			t.Errorf("%d pixels: the axes of left and right differ", width)
+		}
 		first := browser.Eval[float64](p, `document.querySelector("canvas.picture").getBoundingClientRect().bottom + scrollY`)
 		if width == 1440 && first > 900 {
 			t.Errorf("the pictures end %.0f pixels from the top, expected above the fold", first)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 type checkFlags struct {
@@ -179,7 +180,7 @@ func warnOfDelay(i int, p *config.Port) string {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", report.Ago(k.Nanoseconds()), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, report.Ago(delay.Nanoseconds()), report.Size(p.Capacity), config.FormatRate(p.Rate), report.Ago(longestDelay.Nanoseconds()), advice)
+		p.Name, report.Ago(delay.Nanoseconds()), units.Size(p.Capacity), config.FormatRate(p.Rate), report.Ago(longestDelay.Nanoseconds()), advice)
 }
 
 // print prints the table.
@@ -190,8 +191,8 @@ func (r *checked) print(to io.Writer) error {
 	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tK_MIN\tK_MAX\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW")
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		w.row(p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS), orNone(p.RTTNS), len(p.Classes), report.Size(p.KMinBytes), report.Size(p.KMaxBytes),
-			report.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, report.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
+		w.row(p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS), orNone(p.RTTNS), len(p.Classes), units.Size(p.KMinBytes), units.Size(p.KMaxBytes),
+			units.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, report.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
 	}
 	err := w.Flush()
 	switch m := r.Memory; {

@@ -127,11 +127,11 @@ func TestEndpointReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"send: 10.0.0.1 with 10.0.0.2 for 5.0 s\n", "915 acknowledged, 0 failed: 60.0 MB, goodput 96.0 Mbit/s\n",
+		"send: 10.0.0.1 with 10.0.0.2 for 5.0 s\n", "915 acknowledged, 0 failed: 60MB, goodput 96Mbps\n",
 		"15000 packets: 14900 with data, 12 of them sent again", "3 times sent again, after 2 NAKs and 1 timeouts\n",
 		"2 connections established, ended: closed 2; 7 messages sent, 1 of them sent again, received: taken 4\n",
-		"accepted: paused 20, reduced 6; refused: untrusted-source 2\n", "QP 0x000100    with 0x000200: 60.0 MB acknowledged, rate 25.0 Mbit/s\n",
-		"with 0x000201: 0 B acknowledged, rate 0.0 Mbit/s, failed\n",
+		"accepted: paused 20, reduced 6; refused: untrusted-source 2\n", "QP 0x000100    with 0x000200: 60MB acknowledged, rate 25Mbps\n",
+		"with 0x000201: 0B acknowledged, rate 0bps, failed\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -146,7 +146,7 @@ func TestEndpointReport(t *testing.T) {
 	next := *r
 	next.Seconds, next.Bytes, next.Sent.Bytes = 6, 72_500_000, 12_750_000
 	writeProgress(&b, r, &next)
-	if want := "6 s: sent 102.0 Mbit/s, acknowledged 100.0 Mbit/s, 0 packets sent again, 0 notifications accepted, rates of the QPs together 25.0 Mbit/s\n"; b.String() != want {
+	if want := "6 s: sent 102Mbps, acknowledged 100Mbps, 0 packets sent again, 0 notifications accepted, rates of the QPs together 25Mbps\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }

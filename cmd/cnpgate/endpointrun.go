@@ -19,6 +19,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // portSettings is one port for an endpoint.
@@ -166,7 +167,7 @@ func writeEndpointReport(w io.Writer, r *runner.Report, format string) error {
 	}
 	fmt.Fprintf(&b, "%s: %s with %s for %.1f s\n", r.Role, r.Address, cmp.Or(r.Peer, "nobody"), r.Seconds)
 	if r.Role == "send" {
-		line("messages", "%d acknowledged, %d failed: %s, goodput %s", r.Messages, r.MessagesFailed, bytesText(int64(r.Bytes)), mbps(r.GoodputBps))
+		line("messages", "%d acknowledged, %d failed: %s, goodput %s", r.Messages, r.MessagesFailed, units.Size(r.Bytes), units.Rate(r.GoodputBps))
 	}
 	line("sent", "%d packets: %d with data, %d of them sent again, %d ACKs, %d NAKs, %d CNPs; dropped by the device: %s", r.Sent.Packets, r.Sent.Data,
 		r.Sent.Retransmitted, r.Sent.ACKs, r.Sent.NAKs, r.Sent.CNPs, countsText(r.Sent.Lost))
@@ -189,7 +190,7 @@ func writeEndpointReport(w io.Writer, r *runner.Report, format string) error {
 		if q.Failed {
 			state = ", failed"
 		}
-		line(fmt.Sprintf("QP 0x%06x", q.QP), "with 0x%06x: %s acknowledged, rate %s%s", q.PeerQP, bytesText(int64(q.Bytes)), mbps(q.RateBps), state)
+		line(fmt.Sprintf("QP 0x%06x", q.QP), "with 0x%06x: %s acknowledged, rate %s%s", q.PeerQP, units.Size(q.Bytes), units.Rate(q.RateBps), state)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -198,14 +199,14 @@ func writeEndpointReport(w io.Writer, r *runner.Report, format string) error {
 // writeProgress writes a line about the time between two reports.
 func writeProgress(w io.Writer, before, now *runner.Report) {
 	const bits = 8
-	rate := func(bytes uint64) string { return mbps(float64(bytes*bits) / (now.Seconds - before.Seconds)) }
+	rate := func(bytes uint64) string { return units.Rate(float64(bytes*bits) / (now.Seconds - before.Seconds)) }
 	allowed := 0.0
 	for _, q := range now.QPs {
 		allowed += q.RateBps
 	}
 	fmt.Fprintf(w, "%.0f s: sent %s, acknowledged %s, %d packets sent again, %d notifications accepted, rates of the QPs together %s\n", now.Seconds,
 		rate(now.Sent.Bytes-before.Sent.Bytes), rate(now.Bytes-before.Bytes), now.Sent.Retransmitted-before.Sent.Retransmitted,
-		sum(now.Notifications.Accepted)-sum(before.Notifications.Accepted), mbps(allowed))
+		sum(now.Notifications.Accepted)-sum(before.Notifications.Accepted), units.Rate(allowed))
 }
 
 func sum(counts map[string]uint64) (total uint64) {
@@ -226,5 +227,3 @@ func countsText(counts map[string]uint64) string {
 	}
 	return strings.Join(all, ", ")
 }
-
-func mbps(bps float64) string { return fmt.Sprintf("%.1f Mbit/s", bps/1e6) }

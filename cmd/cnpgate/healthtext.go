@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // printRDMA prints the health of RDMA connections for a person: what there is, what is wrong and what to change, then the connections.
@@ -35,13 +36,13 @@ func printRDMASummary(to io.Writer, s *health.Summary) error {
 		return err
 	}
 	fmt.Fprintf(to, "%s between %s in %s: %s, %s of payload", plural(s.Connections, "RDMA connection"), plural(s.Hosts, "host"),
-		health.Duration(s.DurationNS), plural(int(s.Packets), "packet"), health.Bytes(s.GoodputBytes))
+		health.Duration(s.DurationNS), plural(int(s.Packets), "packet"), units.Size(s.GoodputBytes))
 	if s.NotPaired > 0 {
 		fmt.Fprintf(to, "; of %d only one direction is known", s.NotPaired)
 	}
 	fmt.Fprintln(to)
 	t := newTable(to, "")
-	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, health.Bytes(s.Retransmitted.Bytes), causesText(s.Causes)))
+	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
 	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
 	if s.DroppedHere > 0 {
 		t.row("  dropped by this gateway", fmt.Sprint(s.DroppedHere))
@@ -234,7 +235,7 @@ func operationsText(s *health.Side) string {
 
 func goodputText(c *health.Record, s *health.Side) string {
 	if c.DurationNS == 0 {
-		return health.Bytes(s.GoodputBytes + s.ReadBytes)
+		return units.Size(s.GoodputBytes + s.ReadBytes)
 	}
-	return health.Rate(float64(s.GoodputBytes+s.ReadBytes) * 8 * float64(time.Second) / float64(c.DurationNS))
+	return units.Rate(float64(s.GoodputBytes+s.ReadBytes) * 8 * float64(time.Second) / float64(c.DurationNS))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/nictest"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
@@ -67,7 +68,7 @@ func (f *nictestFlags) lines(to io.Writer) func(s *nictest.Session) {
 			return
 		}
 		done, all := s.Progress()
-		fmt.Fprintf(to, "%d of %d: %s; highest rate %s\n", done, all, s.Current(), mbps(s.Rate()))
+		fmt.Fprintf(to, "%d of %d: %s; highest rate %s\n", done, all, s.Current(), units.Rate(s.Rate()))
 	}
 }
 

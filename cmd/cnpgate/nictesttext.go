@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/nictest"
 )
 
@@ -18,7 +19,7 @@ func writeNICTest(to io.Writer, r *nictest.Report) error {
 	if !r.Complete {
 		state = "not complete"
 	}
-	fmt.Fprintf(to, "NIC: %s\nsender: %s, line rate %s; %d experiments, %s\nverdict: %s\n", cmp.Or(r.NIC.Name, "none"), r.Sender, mbps(r.LineRate), len(r.Trials), state, r.Verdict)
+	fmt.Fprintf(to, "NIC: %s\nsender: %s, line rate %s; %d experiments, %s\nverdict: %s\n", cmp.Or(r.NIC.Name, "none"), r.Sender, units.Rate(r.LineRate), len(r.Trials), state, r.Verdict)
 	for _, key := range slices.Sorted(maps.Keys(r.NIC.Facts)) {
 		fmt.Fprintf(to, "  %s: %s\n", key, r.NIC.Facts[key])
 	}
@@ -35,7 +36,7 @@ func writeNICTest(to io.Writer, r *nictest.Report) error {
 		if nextAlike(r.Trials, i) {
 			continue
 		}
-		w.row(experiment(r.Trials, i), t.Sent, mbps(t.Response.Before), reductionText(t), cutText(t), recoveredText(t), increaseText(t), verdictText(r, t))
+		w.row(experiment(r.Trials, i), t.Sent, units.Rate(t.Response.Before), reductionText(t), cutText(t), recoveredText(t), increaseText(t), verdictText(r, t))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -129,7 +130,7 @@ func increaseText(t *nictest.TrialResult) string {
 	if t.Response.Increase == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.3g Gbit/s per s", t.Response.Increase/1e9)
+	return units.Rate(t.Response.Increase) + " per s"
 }
 
 func verdictText(r *nictest.Report, t *nictest.TrialResult) string {

@@ -139,7 +139,10 @@ func (f *showFlags) mode(c *cobra.Command, port string, args []string) error {
 		for _, p := range m.Ports {
 			w.row(p.Port, p.Mode, p.Configured)
 		}
-		return w.Flush()
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		return printNotices(ctx, client, c.OutOrStdout(), "")
 	})
 }
 

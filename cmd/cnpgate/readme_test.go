@@ -97,25 +97,35 @@ func TestReadmeReplay(t *testing.T) {
 	}
 }
 
-// TestSimulatorSample: the sample in docs/simulator.md is what the command prints.
-func TestSimulatorSample(t *testing.T) {
-	const name, begin, end = "../../docs/simulator.md", "\n```\nincast-10ms: ", "\n```\n"
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, after, found := strings.Cut(string(page), begin)
-	_, tail, ends := strings.Cut(after, end)
-	if !found || !ends {
-		t.Fatalf("%s has no block that begins with %q", name, begin)
-	}
-	sample := strings.TrimSuffix(simulated(t, t.TempDir(), "incast-10ms", "--response", "ecn,standard-cnp").stdout, "\n")
-	want := head + "\n```\n" + sample + end + tail
-	if *update {
-		err = os.WriteFile(name, []byte(want), 0o600)
-	}
-	if err != nil || string(page) != want && !*update {
-		t.Errorf("%s differs from (%v; scripts/figures writes it)\n%s", name, err, sample)
+// TestSamples: the samples of output in the documents are what the commands print.
+func TestSamples(t *testing.T) {
+	for _, c := range []struct{ page, indent, begins, command string }{
+		{"simulator.md", "", "incast-10ms: ", "sim incast-10ms --response ecn,standard-cnp"},
+		{"operations.md", "    ", "PORT ", "check --offline deploy/laptop-af-packet.yaml"},
+	} {
+		name := filepath.Join("../../docs", c.page)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed := cnpgate(t, "../..", strings.Fields(c.command)...)
+		// A sample is the lines from the first with this beginning to an empty one, or the end of the block.
+		sample := func(text, begins string) string {
+			_, rest, found := strings.Cut("\n"+text, "\n"+begins)
+			if !found {
+				t.Fatalf("%s, or what cnpgate %s prints, has no line that begins with %q:\n%s%s", c.page, c.command, begins, printed.stdout, printed.stderr)
+			}
+			rest, _, _ = strings.Cut(rest+"\n", "\n\n")
+			rest, _, _ = strings.Cut(rest+"\n", "\n```")
+			return begins + strings.TrimRight(rest, "\n")
+		}
+		have, want := sample(string(text), c.indent+c.begins), c.indent+strings.ReplaceAll(sample(printed.stdout, c.begins), "\n", "\n"+c.indent)
+		if *update {
+			err = os.WriteFile(name, []byte(strings.Replace(string(text), have, want, 1)), 0o600)
+		}
+		if err != nil || have != want && !*update {
+			t.Errorf("%s: the sample differs from what cnpgate %s prints (%v; scripts/figures writes it)\n%s", c.page, c.command, err, want)
+		}
 	}
 }
 

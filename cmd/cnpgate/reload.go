@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
 type reloadFlags struct {
@@ -97,7 +98,7 @@ func (f *reloadFlags) say(to io.Writer, r *api.Reloaded) error {
 		text = "dry run; nothing would change\n"
 	}
 	if len(r.Changes) > 0 {
-		text = fmt.Sprintf("%s; %s: %s\n", done, changed, strings.Join(r.Changes, ", "))
+		text = fmt.Sprintf("%s; %s: %s\n", done, changed, strings.Join(r.Changes, ", ")) + valuesText(r.Values)
 	}
 	for _, line := range r.NeedsRestart {
 		text += line + "\n"
@@ -110,6 +111,14 @@ func (f *reloadFlags) say(to io.Writer, r *api.Reloaded) error {
 	}
 	_, err := io.WriteString(to, text)
 	return err
+}
+
+// valuesText has a line for each changed key.
+func valuesText(all []config.Change) (text string) {
+	for _, c := range all {
+		text += fmt.Sprintf("  %s: %s -> %s\n", c.Key, c.Before, c.After)
+	}
+	return text
 }
 
 // checkFile refuses a --config that the gateway doesn't run: a reload reads the gateway's own file.

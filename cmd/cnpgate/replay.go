@@ -16,7 +16,7 @@ type replayFlags struct {
 	config, report, forwarded, emitted string
 	fabric                             []string
 	health                             bool
-	connections                        int
+	connections, flows                 int
 	rocePort                           uint16
 	output                             string
 	web                                bool
@@ -26,7 +26,7 @@ type replayFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
+		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--flows N] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
 			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-\n" +
 			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|-]",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
@@ -68,6 +68,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
 	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
+	flowsFlag(c, &f.flows)
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
 	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay, or with --health shows what is wrong")
@@ -76,7 +77,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
 	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 13 kB each; the others count in the sums only")
 	outputFlag(c, &f.output)
-	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted"} {
+	for _, other := range []string{"config", "fabric", "report", "flows", "forwarded", "emitted"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
 	return c
@@ -113,7 +114,7 @@ func (f *replayFlags) check(c *cobra.Command) error {
 	case !f.health && c.Flags().Changed("roce-port"):
 		return errors.New("--roce-port is for a diagnosis; give --health, too")
 	}
-	return nil
+	return checkListed(f.flows)
 }
 
 // serve serves a page until Ctrl-C.
@@ -152,7 +153,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err := all.open(c.Context()); err != nil {
 		return err
 	}
-	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
+	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer(), Flows: f.flows}
 	if f.web {
 		options.Recorder = &replay.Recorder{}
 	}
@@ -179,6 +180,9 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 		return nil, err
 	}
 	r.Version = describe()
+	if left := r.FlowsLeft; left != nil {
+		warn(c, fmt.Sprintf("the report lists %d of %d flows; flows_left_out sums up the others (--flows)", len(r.Flows), uint64(len(r.Flows))+left.Flows))
+	}
 	if w := to.writer(); w != nil {
 		return r, errors.Join(r.Write(w), all.finish())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -21,10 +22,11 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var path, report string
+	var path, reportPath string
 	var standby bool
+	var flows int
 	c := &cobra.Command{
-		Use:   "run [--config] FILE [--report R.json] [--standby]",
+		Use:   "run [--config] FILE [--report R.json [--flows N]] [--standby]",
 		Short: "Forward between the configured ports until SIGTERM, SIGINT or SIGQUIT",
 
 		SuggestFor: []string{"start"},
@@ -41,17 +43,33 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 			if err != nil {
 				return err
 			}
-			return run(cfg, load, report, standby)
+			if err := checkListed(flows); err != nil {
+				return err
+			}
+			return run(cfg, load, reportPath, flows, standby)
 		},
 	}
 	configArgument(c, &path)
-	c.Flags().StringVar(&report, "report", "", "write a report (JSON) to this file at the end, with the queues' depth over time")
+	c.Flags().StringVar(&reportPath, "report", "", "write a report (JSON) to this file at the end, with the queues' depth over time")
+	flowsFlag(c, &flows)
 	c.Flags().BoolVar(&standby, "standby", false, "wait while another gateway uses the devices, and take over when it ends")
 	return c
 }
 
+// flowsFlag is the number of flows that a report lists.
+func flowsFlag(c *cobra.Command, flows *int) {
+	c.Flags().IntVar(flows, "flows", report.DefaultListed, "flows that the report lists, of 400 bytes each: those with most notifications, then bytes; the others are in its sums (flows_left_out)")
+}
+
+func checkListed(flows int) error {
+	if flows < 1 {
+		return fmt.Errorf("--flows %d: expected 1 or more flows that the report lists", flows)
+	}
+	return nil
+}
+
 // run forwards as cfg describes. A reload reads the configuration with load.
-func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, standby bool) error {
+func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, flows int, standby bool) error {
 	lines := newPatientLog(logOutput())
 	defer lines.flush()
 	log := loggerTo(lines)
@@ -77,7 +95,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	joinOperators(log)
 	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
+		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
 			devices.limit(cfg, reportPath)
 			alive() // from now on the workers' steps count

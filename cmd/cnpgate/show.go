@@ -27,7 +27,7 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showConnectionsCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
+	c.AddCommand(showConfigCommand(), showConnectionsCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
 	for _, l := range lists {
 		var f showFlags
 		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)

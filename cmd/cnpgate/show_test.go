@@ -62,13 +62,13 @@ const congested = `{"episodes":[
 {"id":2,"port":"wan","class":"data","start":"2026-01-02T04:00:00Z","end":null,"peak_bytes":50,"ecn_marked":0,"notifications":{},"notifications_observed":0,"flows":[],"senders":[],"more_senders":0}]}
 `
 
-const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90000 bytes; 12 packets marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of the gateway were overwritten before they were counted
-  SOURCE    QP  DESTINATION  QP  BYTES   MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
-  10.1.0.1  17  10.2.0.1     18  500000  60000        3         2500.000       1.250         yes
-  10.1.0.2  -   10.2.0.1     19  4000    3000         0         -              -             -
-  10.1.0.3  -   10.2.0.1     20  30      20           1         9.000          9.000         no
-2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50 bytes; 0 packets marked; notifications: -
-  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
+const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90KB; 12 packets marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of the gateway were overwritten before they were counted
+  SOURCE    QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
+  10.1.0.1  17  10.2.0.1     18  500KB  60KB         3         2.5Gbps      1.25Mbps    yes
+  10.1.0.2  -   10.2.0.1     19  4KB    3KB          0         -            -           -
+  10.1.0.3  -   10.2.0.1     20  30B    20B          1         9Mbps        9Mbps       no
+2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50B; 0 packets marked; notifications: -
+  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
 `
 
 // proxied is what a gateway with two proxies answers.
@@ -96,7 +96,7 @@ PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED  
 
 const observedOnly = "Observe mode of port wan: nobody is notified; notifications and marks are those that would have been.\n"
 
-const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
+const ailing = `{"healthy":false,"problems":{"wan":"no link"},"notices":["gw.yaml differs"]}
 `
 
 const shownPorts = `PORT  ROLE    PEER  RATE     RX    RX_PPS  TX    TX_PPS  RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
@@ -222,7 +222,7 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		case resource == "mode":
 			text = `{"ports":[{"port":"wan","mode":"send","configured":"send"}]}`
 		case resource == "config" && whole:
-			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n"}`
+			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n","effective":"gateway: {}\n# dpdk:\n"}`
 		}
 		_, _ = io.WriteString(w, text)
 		if !whole {
@@ -231,6 +231,9 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		}
 	})
 	mux.HandleFunc("GET /v1/notifications/stream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, streamed) })
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"changes":["ports[0].rate"],"config_hash":"0123","values":[{"key":"ports[0].rate","before":"10Gbps","after":"40Gbps"}]}`)
+	})
 	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"time":"2026-01-02T03:04:05Z"}`)
 	})
@@ -304,9 +307,13 @@ func TestShow(t *testing.T) {
 		{"show ports --socket gw.sock -o json", 0, counted, ""},
 		{"show ports --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show queues --socket gw.sock", 0, shownQueues, ""},
-		{"show health --socket gw.sock", 1, "wan: no link\n", "not all ports forward"},
+		{"show health --socket gw.sock", 1, "wan: no link\ngw.yaml differs\n", "not all ports forward"},
 		{"show health --socket gw.sock -o json", 1, ailing, "not all ports forward"},
-		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
+		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\n# gw.yaml differs\ngateway: {}\n# dpdk:\n", ""},
+		{"show config --as-read --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
+		{"show config --diff --socket gw.sock", 0, "dry run; would change: ports[0].rate\n  ports[0].rate: 10Gbps -> 40Gbps\n", ""},
+		{"show config --diff --as-read --socket gw.sock", 1, "", "exclude each other"},
+		{"mode --socket gw.sock", 0, "PORT  MODE  AFTER A RELOAD\nwan   send  send\ngw.yaml differs\n", ""},
 		{"show pairs --socket gw.sock", 0, shownPairs, ""},
 		{"show pairs --socket gw.sock -o json", 0, paired, ""},
 		{"show proxies --socket gw.sock", 0, shownProxies, ""},

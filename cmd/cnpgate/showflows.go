@@ -16,6 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 type flowsFlags struct {
@@ -138,7 +139,7 @@ var flowColumns = []flowColumn{
 	{"AGE", func(f *api.Flow) string { return report.Ago(f.AgeNS).String() }, func(f *api.Flow) uint64 { return uint64(f.AgeNS) }},
 	numbered("PACKETS", func(f *api.Flow) uint64 { return f.Packets }),
 	numbered("BYTES", func(f *api.Flow) uint64 { return f.Bytes }),
-	{"QUEUED", func(f *api.Flow) string { return report.Size(f.QueuedBytes) }, func(f *api.Flow) uint64 { return f.QueuedBytes }},
+	{"QUEUED", func(f *api.Flow) string { return units.Size(f.QueuedBytes) }, func(f *api.Flow) uint64 { return f.QueuedBytes }},
 	numbered("MARKED", func(f *api.Flow) uint64 { return f.ECNMarked }),
 	{"NOTIFICATIONS", func(f *api.Flow) string { return listCounts(f.Notifications) }, notificationsOf},
 	{name: "REACTS", text: reacts},
@@ -229,7 +230,7 @@ func rateOf(bps *uint64) string {
 	if bps == nil {
 		return "-"
 	}
-	return report.Rate(*bps)
+	return units.Rate(*bps)
 }
 
 func orDash[T any](v *T) string {

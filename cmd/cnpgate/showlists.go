@@ -21,10 +21,6 @@ var lists = []struct {
 from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason. docs/proxy.md explains the
 reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.`,
 		printed(api.BGPPath, printBGP)},
-	{"config", "Print the configuration of the running gateway",
-		`The YAML as the gateway read it, after a comment with the file's name and the SHA-256 of its text: sha256sum of the file shows whether it has
-changed since.`,
-		printed(api.ConfigPath, printConfig)},
 	{"episodes", "Print the congestion episodes of the running gateway: when, how bad, which flows, and which senders slowed down",
 		`A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
 Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
@@ -88,11 +84,6 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 		w.row(p.Address, p.AS, state, uptime, p.Announced, p.Received, p.Learned, listCounts(p.Ignored), cmp.Or(p.Problem, "-"))
 	}
 	return w.Flush()
-}
-
-func printConfig(to io.Writer, c *api.Config) error {
-	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s", c.File, c.ConfigHash, c.Text)
-	return err
 }
 
 func printHints(to io.Writer, all *api.HintsBody) error {

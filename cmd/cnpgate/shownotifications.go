@@ -15,6 +15,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 func showNotificationsCommand() *cobra.Command {
@@ -171,16 +172,16 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	if e.Lost > 0 {
 		more += fmt.Sprintf("; %d notifications of the gateway were overwritten before they were counted", e.Lost)
 	}
-	fmt.Fprintf(to, "%d: queue %s/%s from %s, %s; peak %d bytes; %d packets marked; notifications: %s%s\n", e.ID, e.Port, e.Class,
-		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, e.PeakBytes, e.ECNMarked, listCounts(e.Notifications), more)
-	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tMBIT/S BEFORE\tMBIT/S AFTER\tSLOWED")
+	fmt.Fprintf(to, "%d: queue %s/%s from %s, %s; peak %s; %d packets marked; notifications: %s%s\n", e.ID, e.Port, e.Class,
+		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, units.Size(e.PeakBytes), e.ECNMarked, listCounts(e.Notifications), more)
+	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tRATE BEFORE\tRATE AFTER\tSLOWED")
 	for _, f := range listed(e) {
 		slowed := "-"
 		if f.Slowed != nil {
 			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
 		}
-		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Bytes, f.Queued,
-			f.Notifications, megabits(f.Before), megabits(f.After), slowed)
+		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, units.Size(f.Bytes), units.Size(f.Queued),
+			f.Notifications, rateOf(f.Before), rateOf(f.After), slowed)
 	}
 	return w.Flush()
 }
@@ -206,12 +207,4 @@ func notListed(list, senders []report.EpisodeFlow) (out []report.EpisodeFlow) {
 		}
 	}
 	return out
-}
-
-func megabits(bps *uint64) string {
-	const mega = 1e6
-	if bps == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.3f", float64(*bps)/mega)
 }

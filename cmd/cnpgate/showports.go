@@ -14,6 +14,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -80,7 +81,7 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		rx, tx := rates.of(i)
-		w.row(p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
+		w.row(p.Name, p.Role, p.Peer, units.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
 			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
 			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), cmp.Or(health.Problems[p.Name], "-"))
 	}
@@ -92,7 +93,7 @@ func printQueues(to io.Writer, c *report.Counters) error {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		for _, q := range p.Queues {
-			w.row(p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(p.KMinBytes), report.Size(p.KMaxBytes), report.Size(p.CapacityBytes))
+			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(p.KMinBytes), units.Size(p.KMaxBytes), units.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()
@@ -145,14 +146,14 @@ func (t traffic) bits() string {
 	if !t.known {
 		return "-"
 	}
-	return report.Rate(8 * t.bytesPS)
+	return units.Rate(8 * t.bytesPS)
 }
 
 func (t traffic) packets() string {
 	if !t.known {
 		return "-"
 	}
-	return report.Packets(t.packetsPS)
+	return units.Packets(t.packetsPS)
 }
 
 // portRates reads the counters twice, an interval apart, or once if that is 0. c are the later ones.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 type sendersFlags struct {
@@ -55,7 +56,7 @@ func printSenders(to io.Writer, all *api.SendersBody) error {
 	w := newTable(to, "SOURCE\tVLAN\tFLOWS\tRATE\tBYTES\tQUEUED\tMARKED\tNOTIFICATIONS\tREACTS")
 	for i := range all.Senders {
 		s := &all.Senders[i]
-		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), s.Bytes, report.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
+		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), s.Bytes, units.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
 	}
 	if err := w.Flush(); err != nil || !all.More {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -107,7 +108,7 @@ func writeDraws(w io.Writer, draws []scenario.Drawn, runs []*simRun) error {
 		for i := range results {
 			o, alone := runs[n*len(results)+i].outcome, runs[n*len(results)].outcome
 			v := draws[n].Judge(o, alone)
-			cells = append(cells, fmt.Sprintf("%.3f", v.Part), o.Dropped, bytesText(o.Gateway.P99))
+			cells = append(cells, fmt.Sprintf("%.3f", v.Part), o.Dropped, units.Size(o.Gateway.P99))
 			results[i].add(drawnRow{&draws[n], v, o.Dropped})
 		}
 		t.row(cells...)

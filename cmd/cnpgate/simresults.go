@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
@@ -30,10 +31,10 @@ type column struct {
 
 var columns = []column{
 	{"response", func(r *simRun) string { return r.response.String() }},
-	{"queue peak", func(r *simRun) string { return bytesText(r.outcome.Gateway.Peak) }},
-	{"p99", func(r *simRun) string { return bytesText(r.outcome.Gateway.P99) }},
-	{"switch peak", func(r *simRun) string { return bytesText(r.outcome.Switch.Peak) }},
-	{"p99", func(r *simRun) string { return bytesText(r.outcome.Switch.P99) }},
+	{"queue peak", func(r *simRun) string { return units.Size(r.outcome.Gateway.Peak) }},
+	{"p99", func(r *simRun) string { return units.Size(r.outcome.Gateway.P99) }},
+	{"switch peak", func(r *simRun) string { return units.Size(r.outcome.Switch.Peak) }},
+	{"p99", func(r *simRun) string { return units.Size(r.outcome.Switch.P99) }},
 	{"lost", func(r *simRun) string { return count(r.outcome.Dropped + r.outcome.Lost) }},
 	{"PFC", func(r *simRun) string { return count(r.outcome.Pauses) }},
 	{"slow-down", func(r *simRun) string { return timeText(r.outcome.SlowDown) }},
@@ -41,8 +42,8 @@ var columns = []column{
 	{"FCT mean", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.MeanFCT) }},
 	{"p99", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.P99FCT) }},
 	{"slowdown", func(r *simRun) string { return slowdown(&r.outcome.All) }},
-	{"goodput", func(r *simRun) string { return rateText(r.outcome.All.Goodput) }},
-	{"possible", func(r *simRun) string { return rateText(r.outcome.Possible) }},
+	{"goodput", func(r *simRun) string { return units.Rate(r.outcome.All.Goodput) }},
+	{"possible", func(r *simRun) string { return units.Rate(r.outcome.Possible) }},
 	{"Jain", func(r *simRun) string { return strconv.FormatFloat(r.outcome.Jain, 'f', 3, 64) }},
 	{"notified", func(r *simRun) string { return count(r.outcome.Sent) }},
 	{"CNPs", func(r *simRun) string { return count(r.outcome.CNPs) }},
@@ -102,16 +103,6 @@ func ended(g *sim.Group, ns int64) string {
 
 func count(n uint64) string { return strconv.FormatUint(n, 10) }
 
-func bytesText(n int64) string {
-	switch {
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
-	}
-	return strconv.FormatInt(n, 10) + " B"
-}
-
 func timeText(ns int64) string {
 	const digits = 1000
 	if ns < 0 {
@@ -125,8 +116,6 @@ func timeText(ns int64) string {
 	}
 	return d.String()
 }
-
-func rateText(bps float64) string { return fmt.Sprintf("%.1f Gbps", bps/1e9) }
 
 const (
 	explainedRows = 32
@@ -233,8 +222,8 @@ func writeExplanation(w io.Writer, r *simRun, wanted []int) error {
 
 // explainedColumns are the columns: queue and F of each gateway, all notifications, and what some senders were asked and did.
 func explainedColumns(s *sim.Series, wanted []int) (all []overTime) {
-	bytes := func(v []int64) string { return bytesText(slices.Max(v)) }
-	rate := func(v []int64) string { return rateText(mean(v)) }
+	bytes := func(v []int64) string { return units.Size(slices.Max(v)) }
+	rate := func(v []int64) string { return units.Rate(mean(v)) }
 	events := func(v []int64) string { return strconv.FormatInt(totalOf(v), 10) }
 	for _, p := range s.Ports {
 		all = append(all, overTime{p.Gateway + ": queue", p.Depth, bytes})

@@ -20,6 +20,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 type topFlags struct {
@@ -269,19 +270,19 @@ func (v *topView) rows(kind string, narrow bool) (header string, rows [][]string
 	case "port":
 		header = "PORT\tROLE\tRX\tTX\tLOAD\tQUEUE\tNOTIFIED/S\tMARKED/S\tDROPPED/S\tPROBLEM"
 		for _, p := range v.Ports {
-			rows = append(rows, []string{p.Name, p.Role, report.Rate(p.RX), report.Rate(p.TX), percent(p.TX, p.Rate), report.Size(p.Queued), number(p.Notified), number(p.Marked),
+			rows = append(rows, []string{p.Name, p.Role, units.Rate(p.RX), units.Rate(p.TX), percent(p.TX, p.Rate), units.Size(p.Queued), number(p.Notified), number(p.Marked),
 				number(p.Dropped), cmp.Or(p.Problem, "-")})
 		}
 	case "queue":
 		header = "PORT\tCLASS\tQUEUE\tFULL\tPEAK\tCAPACITY\tNOTIFIED\tSLOWED"
 		for _, q := range v.Queues {
-			rows = append(rows, []string{q.Port, q.Class, report.Size(q.Queued), percent(q.Queued, q.Capacity), report.Size(q.Peak), report.Size(q.Capacity), number(q.Notified),
+			rows = append(rows, []string{q.Port, q.Class, units.Size(q.Queued), percent(q.Queued, q.Capacity), units.Size(q.Peak), units.Size(q.Capacity), number(q.Notified),
 				part(q.Slowed, q.Senders)})
 		}
 	case "sender":
 		header = "SOURCE\tVLAN\tFLOWS\tRATE\tQUEUED\tNOTIFIED/S\tMARKED/S\tSLOWED"
 		for _, s := range v.Senders {
-			rows = append(rows, []string{address(s.Source), s.Place, strconv.Itoa(s.Flows), report.Rate(s.Rate), report.Size(s.Queued), number(s.Notified), number(s.Marked),
+			rows = append(rows, []string{address(s.Source), s.Place, strconv.Itoa(s.Flows), units.Rate(s.Rate), units.Size(s.Queued), number(s.Notified), number(s.Marked),
 				part(s.Slowed, s.Reacting)})
 		}
 	default:
@@ -291,7 +292,7 @@ func (v *topView) rows(kind string, narrow bool) (header string, rows [][]string
 			if f.Reaction != nil {
 				reaction = fmt.Sprintf("%+d%%", *f.Reaction)
 			}
-			rows = append(rows, []string{address(f.Source), address(f.Destination), number(uint64(f.DestinationQP)), f.Place, report.Rate(f.Rate), report.Size(f.Queued), number(f.Notified), reaction})
+			rows = append(rows, []string{address(f.Source), address(f.Destination), number(uint64(f.DestinationQP)), f.Place, units.Rate(f.Rate), units.Size(f.Queued), number(f.Notified), reaction})
 		}
 	}
 	return header, rows

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/health"
@@ -75,6 +76,8 @@ type Gateway interface {
 	BGP() advertise.Status
 	// RDMA is the health of RDMA connections. Nobody may change it.
 	RDMA(context.Context) (*health.Report, error)
+	// TraceRDMA records what passes of a connection.
+	TraceRDMA(context.Context, rdma.Wanted) (*health.Trace, error)
 	Identity() report.Identity
 	// Fleet is the gateway's part in its fleet; nil without.
 	Fleet() Fleet

@@ -52,12 +52,15 @@ type Config struct {
 	Path       string `json:"path" doc:"Absolute path of the file."`
 	ConfigHash string `json:"config_hash" doc:"SHA-256 of the text, hexadecimal."`
 	Text       string `json:"text" doc:"YAML, as it was read."`
+	Effective  string `json:"effective" doc:"YAML of what is in force, with the defaults and what is calculated as comments."`
 }
 
 // Reloaded is the answer to POST /v1/reload, /v1/reload/confirm and /v1/reload/revert.
 type Reloaded struct {
 	Changes    []string `json:"changes" doc:"Keys whose values have changed, such as ports[0].rate."`
 	ConfigHash string   `json:"config_hash" doc:"SHA-256 of the configuration in force, hexadecimal."`
+	// Values are Changes with the values.
+	Values []config.Change `json:"values,omitempty" doc:"The changed keys with their values."`
 	// NeedsRestart is of a dry run.
 	NeedsRestart []string   `json:"needs_restart,omitempty" doc:"Changes that need a restart, each with file, line and column."`
 	ConfirmBy    *time.Time `json:"confirm_by,omitempty" doc:"When the gateway goes back to the former configuration, unless this one is confirmed."`
@@ -206,7 +209,7 @@ func (s *state) episodes(r *request) (any, error) {
 func (s *state) config(*request) (any, error) {
 	f := &s.gateway.Config().File
 	path, err := filepath.Abs(f.Name) // an error: the working directory is gone
-	return Config{f.Name, path, f.Hash(), string(f.Text)}, err
+	return Config{f.Name, path, f.Hash(), string(f.Text), s.gateway.Config().Effective()}, err
 }
 
 func (s *state) reload(r *request) (any, error) {

@@ -126,6 +126,13 @@ func (f *fakes) RDMA(ctx context.Context) (*health.Report, error) {
 	return (&health.Builder{}).Report(nil, 0), nil
 }
 
+func (f *fakes) TraceRDMA(ctx context.Context, q rdma.Wanted) (*health.Trace, error) {
+	if f.rdma != nil {
+		return f.rdma.Trace(ctx, q)
+	}
+	return &health.Trace{Points: []health.Point{}}, nil
+}
+
 func (f *fakes) Reload(r ReloadRequest) (*Reloaded, error) { return f.reload(r) }
 func (f *fakes) Confirm() (*Reloaded, error)               { return &Reloaded{Changes: []string{"kept"}}, f.refusal }
 func (f *fakes) Revert() (*Reloaded, error)                { return &Reloaded{Changes: []string{"back"}}, f.refusal }

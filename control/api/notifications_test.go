@@ -107,7 +107,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 		n.FlowQueued != 500 || n.FlowBytes != 500 || n.Action != "pause" || n.Port != "wan" || n.SentBy != "dc" || n.Length != len(n.Frame) {
 		t.Errorf("%+v", n)
 	}
-	for _, part := range []string{"long-haul-cnp pause", "queue wan/" + n.Class + " holds 500 bytes", "senders are notified above 1 bytes", "the flow has 500 bytes in it",
+	for _, part := range []string{"long-haul-cnp pause", "queue wan/" + n.Class + " holds 500B", "senders are notified above 1B", "the flow has 500B in it",
 		"Flow 10.1.0.1 to 10.9.0.9, destination QP 100, source QP 50 (evidence: static)", "Congestion Level 255"} {
 		if !strings.Contains(n.Comment(), part) {
 			t.Errorf("the comment lacks %q: %s", part, n.Comment())
@@ -118,7 +118,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 // TestNotificationSaysWhyRaised: a raised level has its cause.
 func TestNotificationSaysWhyRaised(t *testing.T) {
 	g := newGate(t, 1)
-	for raised, want := range map[bool]string{false: "bytes in it", true: "bytes in it; level raised, as the queue has grown since an earlier request"} {
+	for raised, want := range map[bool]string{false: "B in it", true: "B in it; level raised, as the queue has grown since an earlier request"} {
 		r := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByDepth, Raised: raised}}
 		if n := report.MakeNotification(g.config, 0, &r, false); !strings.HasSuffix(n.Why, want) || n.Raised != raised {
 			t.Errorf("%+v, want %s", n, want)

@@ -29,6 +29,7 @@ const (
 	PairsPath         = "/v1/pairs"
 	ProxiesPath       = "/v1/proxies"
 	RDMAPath          = "/v1/rdma"
+	RDMATracePath     = "/v1/rdma/trace"
 	VersionPath       = "/v1/version"
 	ExplainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
@@ -82,6 +83,9 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: RDMAPath, id: "getRDMA", summary: "The health of the RDMA connections that are followed: verdicts, sums and connections.",
 			parameters: []parameter{{name: "bad", description: "Only connections with a verdict.", schema: words([]string{"true", "false"})}},
 			answers:    map[int]any{200: health.Report{}}, errors: map[int]string{503: noAnswer}, act: s.state.rdma},
+		{method: http.MethodGet, path: RDMATracePath, id: "traceRDMA", summary: "What passes of one end's requests and their answers, over time, from now on: at most 32,768 packets.",
+			parameters: traceParameters, answers: map[int]any{200: health.Trace{}},
+			errors: map[int]string{404: "The connection isn't followed.", 409: "Another connection is traced.", 503: noAnswer}, act: s.state.trace},
 		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
 			answers: map[int]any{200: Version{}}, act: s.state.version},
 		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",
@@ -176,6 +180,13 @@ var (
 		{name: "qp_evidence", description: "How the source QP was found.", schema: words(QPEvidences)},
 		offsetParameter, limitParameter,
 	})
+	traceParameters = []parameter{
+		{name: "source_ip", description: "The end that sends the requests.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "The other end.", required: true, schema: hostSchema},
+		{name: "source_qp", description: "QP of the end that sends the requests.", schema: qpSchema},
+		{name: "destination_qp", description: "QP of the other end.", schema: qpSchema},
+		{name: "duration", description: "How long to record, 10ms to 5s; 2s if not given.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"2s"}}},
+	}
 	explainParameters = []parameter{
 		{name: "source_ip", description: "The sender.", required: true, schema: hostSchema},
 		{name: "destination_ip", description: "The receiver.", required: true, schema: hostSchema},

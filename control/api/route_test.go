@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		status             int
 		allow, want        string
 	}{
-		{"GET", "/", "", 404, "", `{"error":"no resource \"/\"; expected /v1/bgp, /v1/config, /v1/counters, /v1/drain, /v1/episodes, /v1/explain, /v1/fleet, /v1/fleet/answers, /v1/fleet/episodes, /v1/flows, /v1/health, /v1/hints, /v1/log-level, /v1/mark, /v1/mode, /v1/notifications, /v1/notifications/stream, /v1/openapi.json, /v1/packets/stream, /v1/pairs, /v1/proxies, /v1/rdma, /v1/reload, /v1/reload/confirm, /v1/reload/revert, /v1/reloads, /v1/senders, /v1/version"}`},
+		{"GET", "/", "", 404, "", `{"error":"no resource \"/\"; expected /v1/bgp, /v1/config, /v1/counters, /v1/drain, /v1/episodes, /v1/explain, /v1/fleet, /v1/fleet/answers, /v1/fleet/episodes, /v1/flows, /v1/health, /v1/hints, /v1/log-level, /v1/mark, /v1/mode, /v1/notifications, /v1/notifications/stream, /v1/openapi.json, /v1/packets/stream, /v1/pairs, /v1/proxies, /v1/rdma, /v1/rdma/trace, /v1/reload, /v1/reload/confirm, /v1/reload/revert, /v1/reloads, /v1/senders, /v1/version"}`},
 		{"GET", "/v1/flows/", "", 404, "", `no resource \"/v1/flows/\"`},
 		{"GET", "/v2/flows", "", 404, "", "expected /v1/bgp, /v1/config, /v1/counters"},
 		{"GET", "/" + strings.Repeat("x", 5000), "", 404, "", "no resource"},

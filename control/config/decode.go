@@ -44,6 +44,7 @@ type reader interface {
 	absent(r *decoder, at place, rl rule) // the key is not in the file: takes the default
 	expects(rl rule) string               // for errors: the form of a valid value
 	compare(d *differences, before reader, n needs)
+	lines(key string, d *dump) []dumpLine // of show config
 }
 
 // rule has the rules for a value in its field's tags.
@@ -58,6 +59,7 @@ type rule struct {
 	because  string   // why a change needs a restart; "": as for the section
 	unique   string   // what to call a value that no two entries of a list may have; "": they may
 	to       string   // the field that fill writes the value to
+	optional bool     // a section without which none of its defaults applies
 
 	thresholds bool // the control law makes it needless
 }
@@ -84,7 +86,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rl.items, _ = strconv.Atoi(tag.Get("items"))
 		rl.most, _ = strconv.Atoi(tag.Get("most"))
-		rl.thresholds = tag.Get("mode") == "thresholds"
+		rl.thresholds, rl.optional = tag.Get("mode") == "thresholds", tag.Get("absent") == "off"
 		rl.because, rl.unique, rl.to = tag.Get("because"), tag.Get("unique"), tag.Get("to")
 		rl.reload = Reload(max(slices.Index(reloadNames, tag.Get("reload")), 0))
 		fields = append(fields, field{key, i, rl})

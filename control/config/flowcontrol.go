@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -107,8 +108,8 @@ func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Du
 	}
 	if xoff+headroom > p.Capacity || xoff <= gap && !c.XOn.given {
 		r.problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
-			formatUnits(xoff, sizeUnits), formatUnits(headroom, sizeUnits), formatUnits(p.Capacity, sizeUnits), explainHeadroom(l),
-			formatUnits(max(xoff, gap+1)+headroom, sizeUnits))
+			units.Exact(xoff, units.Sizes), units.Exact(headroom, units.Sizes), units.Exact(p.Capacity, units.Sizes), explainHeadroom(l),
+			units.Exact(max(xoff, gap+1)+headroom, units.Sizes))
 		return none, false
 	}
 	xon := xoff - max(xoff/gapShare, gap)
@@ -116,7 +117,7 @@ func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Du
 		xon = c.XOn.V
 	}
 	if xon >= xoff {
-		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", formatUnits(xon, sizeUnits), formatUnits(xoff, sizeUnits))
+		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", units.Exact(xon, units.Sizes), units.Exact(xoff, units.Sizes))
 		return none, false
 	}
 	r.warnLossless(c, l, limit, xoff, xon)
@@ -133,22 +134,22 @@ func (r *portResolver) warnLossless(c *classSection, l *lossless.Link, limit tim
 	at := c.Lossless.place
 	if xoff <= p.Policy.KMax {
 		r.warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",
-			formatUnits(xoff, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits))
+			units.Exact(xoff, units.Sizes), units.Exact(p.Policy.KMax, units.Sizes))
 	}
 	const bitsPerByte = 8
 	drain := time.Duration(float64(xoff-xon) * bitsPerByte / float64(s.Rate.V) * float64(time.Second))
 	if drain >= limit {
 		r.warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
-			drain.Round(time.Microsecond), formatUnits(s.Rate.V, rateUnits), limit)
+			drain.Round(time.Microsecond), units.Exact(s.Rate.V, units.Rates), limit)
 	}
 	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2); time.Duration(l.Reaction) > half {
 		r.warn(at, "a pause lasts %s at %s, and flow_control.reaction of the peer is %s: it may end before it is renewed; expected a reaction of at most %s",
-			2*half, formatUnits(l.Speed, rateUnits), time.Duration(l.Reaction), half)
+			2*half, units.Exact(l.Speed, units.Rates), time.Duration(l.Reaction), half)
 	}
 }
 
 // explainHeadroom gives the formula of a headroom.
 func explainHeadroom(l *lossless.Link) string {
 	return fmt.Sprintf("(2 x %d m x 5 ns + response %s + reaction %s) x %s / 8, 3 frames of %d bytes and a PFC frame",
-		l.Cable, time.Duration(l.Response), time.Duration(l.Reaction), formatUnits(l.Speed, rateUnits), l.Frame)
+		l.Cable, time.Duration(l.Response), time.Duration(l.Reaction), units.Exact(l.Speed, units.Rates), l.Frame)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // JSONSchema is a JSON Schema (draft-07, which editors support best) of a configuration file, made from the schema. It describes the form of each
@@ -91,9 +93,9 @@ var patterns = map[reflect.Type]string{
 	reflect.TypeFor[*text]():     `\S`,
 	reflect.TypeFor[*name]():     namePattern,
 	reflect.TypeFor[*device]():   `^[^-\s]\S*$`,
-	reflect.TypeFor[*size]():     unitPattern(sizeUnits),
-	reflect.TypeFor[*rate]():     unitPattern(rateUnits),
-	reflect.TypeFor[*length]():   unitPattern(lengthUnits),
+	reflect.TypeFor[*size]():     unitPattern(units.Sizes),
+	reflect.TypeFor[*rate]():     unitPattern(units.Rates),
+	reflect.TypeFor[*length]():   unitPattern(units.Lengths),
 	reflect.TypeFor[*duration](): `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`,
 	reflect.TypeFor[*address]():  `^[0-9A-Fa-f:.]+$`,
 	reflect.TypeFor[*routed]():   `^[0-9A-Fa-f:.]+$`,
@@ -110,10 +112,10 @@ var patterns = map[reflect.Type]string{
 	reflect.TypeFor[*count]():     `^[0-9]+(\.[0-9]+)?(Ki|Mi)$`,
 }
 
-func unitPattern(units []unit) string {
+func unitPattern(of []units.Unit) string {
 	var names []string
-	for _, u := range units {
-		names = append(names, regexp.QuoteMeta(u.name))
+	for _, u := range of {
+		names = append(names, regexp.QuoteMeta(u.Name))
 	}
 	return `^[0-9]+(\.[0-9]+)?(` + strings.Join(names, "|") + `)$`
 }

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // MaxFile bounds a configuration file, in bytes: enough for some 40,000 entries of qp_map.
@@ -82,7 +84,7 @@ func Parse(name string, data []byte) (*Config, error) {
 // parseYAML returns the root of the only document in data, or reports a problem and returns nil.
 func (r *decoder) parseYAML(data []byte) *yaml.Node {
 	if len(data) > MaxFile {
-		r.problem(place{}, "the file is too long; expected at most %s", formatUnits(MaxFile, sizeUnits))
+		r.problem(place{}, "the file is too long; expected at most %s", units.Exact(MaxFile, units.Sizes))
 		return nil
 	}
 	if !r.checkText(data) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 const (
@@ -54,12 +55,12 @@ func (r *portResolver) resolveQueue() {
 	}
 	if profile.KBase.V < uint64(s.MTU.V) && s.MTU.valid {
 		r.warn(profile.KBase.place, "%s is less than one frame of port %s, whose mtu is %d (draft-tian 5.3.2: K_base should hold one)",
-			formatUnits(profile.KBase.V, sizeUnits), s.Name.V, s.MTU.V)
+			units.Exact(profile.KBase.V, units.Sizes), s.Name.V, s.MTU.V)
 	}
 	k := congestion.Adaptive(profile.KBase.V, float64(profile.Alpha.V)/million, s.Rate.V, int64(s.RTT.V), int(profile.KMinPercent.V))
 	if k.KMax > maxKMax {
 		r.problem(s.RTT.place, "K_max would be %s, from %s; expected at most %s: lower rtt, rate or alpha",
-			formatUnits(k.KMax, sizeUnits), r.explain(), formatUnits(maxKMax, sizeUnits))
+			units.Exact(k.KMax, units.Sizes), r.explain(), units.Exact(maxKMax, units.Sizes))
 		return
 	}
 	p.Policy.Thresholds = k
@@ -88,10 +89,10 @@ func (r *portResolver) resolveCapacity() uint64 {
 			from = r.explain()
 		}
 		r.problem(s.QueueCapacity.place, "%s is not above K_max, which is %s, from %s (%s); expected more, or leave it out for 2 x K_max",
-			formatUnits(capacity, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits), from, r.source())
+			units.Exact(capacity, units.Sizes), units.Exact(p.Policy.KMax, units.Sizes), from, r.source())
 	case capacity <= largest:
 		r.warn(s.QueueCapacity.place, "%s is not above the K_max of an RTT_est of %s, which is %s; K_max is limited to less than the capacity",
-			formatUnits(capacity, sizeUnits), s.RTTBounds.Max.V, formatUnits(largest, sizeUnits))
+			units.Exact(capacity, units.Sizes), s.RTTBounds.Max.V, units.Exact(largest, units.Sizes))
 	}
 	return capacity
 }
@@ -99,7 +100,7 @@ func (r *portResolver) resolveCapacity() uint64 {
 // explain gives the formula of the bandwidth-delay product.
 func (r *portResolver) explain() string {
 	s, profile := r.s, r.profile
-	return fmt.Sprintf("alpha %s x rate %s x rtt %s / 8", formatMillionths(profile.Alpha.V), formatUnits(s.Rate.V, rateUnits), s.RTT.V)
+	return fmt.Sprintf("alpha %s x rate %s x rtt %s / 8", formatMillionths(profile.Alpha.V), units.Exact(s.Rate.V, units.Rates), s.RTT.V)
 }
 
 // source describes where a profile is defined.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"reflect"
 	"strings"
+
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // Reload is what a change of a key needs while the gateway runs.
@@ -69,14 +71,14 @@ func checkResize(r *report, s *portSection, i int, ports, before []Port) {
 	now, started := &ports[i], &before[i]
 	if now.Frames > started.Frames {
 		r.problem(s.QueueCapacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
-			formatUnits(now.Capacity, sizeUnits), formatUnits(started.Capacity, sizeUnits))
+			units.Exact(now.Capacity, units.Sizes), units.Exact(started.Capacity, units.Sizes))
 	}
 	switch {
 	case now.Paced > 0 && started.Paced == 0:
 		r.problem(s.Pacing.Enabled.place, "pacing was off at the start, so no memory is reserved for it; restart the gateway to turn it on")
 	case now.Paced > started.Paced:
 		r.problem(s.Pacing.Capacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
-			formatUnits(now.Paced, sizeUnits), formatUnits(started.Paced, sizeUnits))
+			units.Exact(now.Paced, units.Sizes), units.Exact(started.Paced, units.Sizes))
 	}
 	switch f, of := now.FlowControl, started.FlowControl; {
 	case (f == nil) != (of == nil):
@@ -88,7 +90,7 @@ func checkResize(r *report, s *portSection, i int, ports, before []Port) {
 	for class, name := range now.ClassNames {
 		if f != nil && of != nil && f.Lossless[class] != of.Lossless[class] {
 			r.problem(s.QueueCapacity.place, "%s would change XOff of the lossless class %s, which a reload can't do; restart the gateway, or undo the change",
-				formatUnits(now.Capacity, sizeUnits), name)
+				units.Exact(now.Capacity, units.Sizes), name)
 		}
 	}
 }
@@ -195,21 +197,30 @@ func (c *Config) Refused(faults []Fault) error {
 
 // find returns the place of a key within a part of a document, nil if it isn't there.
 func find(v reflect.Value, key string) *place {
-	at := v.Addr().Interface().(interface{ where() *place }).where()
-	if at.path == key {
-		return at
+	if found := lookUp(v, key); found.IsValid() {
+		return found.Addr().Interface().(interface{ where() *place }).where()
 	}
-	if items := v.FieldByName("Items"); items.IsValid() {
-		for i := range items.Len() {
-			if at := find(items.Index(i), key); at != nil {
-				return at
+	return nil
+}
+
+// lookUp returns the value of a key within a part of a document, the zero Value if it isn't there.
+func lookUp(v reflect.Value, key string) reflect.Value {
+	if v.Addr().Interface().(interface{ where() *place }).where().path == key {
+		return v
+	}
+	for _, name := range []string{"Items", "Entries"} {
+		if items := v.FieldByName(name); items.IsValid() {
+			for i := range items.Len() {
+				if found := lookUp(items.Index(i), key); found.IsValid() {
+					return found
+				}
 			}
 		}
 	}
 	for _, f := range fieldsOf(v.Type()) {
-		if at := find(v.Field(f.index), key); at != nil {
-			return at
+		if found := lookUp(v.Field(f.index), key); found.IsValid() {
+			return found
 		}
 	}
-	return nil
+	return reflect.Value{}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // The actions of a profile, by their number in the schema.
@@ -68,7 +69,7 @@ func (r *portResolver) resolvePacing() {
 	}
 	fill(pacing, c)
 	if s.Rate.valid && (c.HostRate.valid || !c.HostRate.given) && pacing.Floor > hostRate {
-		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", formatUnits(c.Floor.V, rateUnits), formatUnits(hostRate, rateUnits))
+		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", units.Exact(c.Floor.V, units.Rates), units.Exact(hostRate, units.Rates))
 	}
 	p.Policy.Pacing, p.Paced = pacing, c.Capacity.V
 	(&decoder{r.report}).checkUnique(reflect.ValueOf(c.Senders.Items), rule{unique: "the prefix %"}) // not in the schema: senders without pacing are ignored

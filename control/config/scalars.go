@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // kind is a form of values. It has no state.
@@ -25,7 +26,8 @@ type form[T any] struct {
 // scalar is one value of the kind K.
 type scalar[T any, K kind[T]] struct {
 	place
-	V T
+	V       T
+	written string // in the file, or the default
 }
 
 func (*scalar[T, K]) form(rl rule) form[T] {
@@ -44,7 +46,7 @@ func (s *scalar[T, K]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 		r.problem(at, "%s", err)
 		return
 	}
-	s.V, s.valid = v, true
+	s.V, s.written, s.valid = v, n.Value, true
 	r.noteExample(at, v)
 }
 
@@ -54,7 +56,7 @@ func (s *scalar[T, K]) absent(_ *decoder, at place, rl rule) {
 		return
 	}
 	v, err := s.form(rl).parse(rl.def)
-	s.V, s.valid = v, err == nil
+	s.V, s.written, s.valid = v, rl.def, err == nil
 }
 
 func (s *scalar[T, K]) expects(rl rule) string { return s.form(rl).expected }
@@ -204,7 +206,9 @@ func (decimalKind) Form(rl rule) form[uint64] {
 }
 
 // parseDecimal reads a decimal fraction as millionths.
-func parseDecimal(text string) (uint64, error) { return parseUnits(text, []unit{{"", million}}) }
+func parseDecimal(text string) (uint64, error) {
+	return units.Parse(text, []units.Unit{{Factor: million}})
+}
 
 func (choiceKind) Form(rl rule) form[int] {
 	return form[int]{either(rl.one), func(text string) (int, error) { return slices.Index(rl.one, text), CheckWord(text, rl.one) }}

@@ -11,6 +11,7 @@ package config
 //	one       the words a choice takes, in the order of the constants they become
 //	unique    what an error calls a value that two entries of a list have; % is the value
 //	mode      "thresholds": only the mode thresholds has the key
+//	absent    "off": without the section the gateway doesn't do what it is about, so that its defaults don't apply
 //	to        the field that uses the value, if it hasn't the name of the schema's; see fill
 //	because   why a change of the key, and of keys below it without this tag, needs a restart
 //	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
@@ -26,11 +27,11 @@ type document struct {
 	Notifications notificationsSection  `key:"notifications" to:"Dataplane.Policy"`
 	QPMap         list[qpPairSection]   `key:"qp_map"`
 	Pairing       pairingSection        `key:"pairing" reload:"restart" because:"flows have their peer flows by it"`
-	Proxy         proxySection          `key:"proxy"`
-	Domain        domainSection         `key:"domain"`
+	Proxy         proxySection          `key:"proxy" absent:"off"`
+	Domain        domainSection         `key:"domain" absent:"off"`
 	Management    managementSection     `key:"management"`
-	Bypass        bypassSection         `key:"bypass"`
-	Fleet         fleetSection          `key:"fleet" reload:"restart" because:"the memory for what other gateways see is reserved, and the connections are made, once at the start"`
+	Bypass        bypassSection         `key:"bypass" absent:"off"`
+	Fleet         fleetSection          `key:"fleet" absent:"off" reload:"restart" because:"the memory for what other gateways see is reserved, and the connections are made, once at the start"`
 }
 
 type gatewaySection struct {
@@ -39,7 +40,7 @@ type gatewaySection struct {
 	IPv4 address4 `key:"ipv4" to:"Dataplane.Policy.Build.IPv4"`
 	IPv6 address6 `key:"ipv6" to:"Dataplane.Policy.Build.IPv6"`
 
-	STAMPReflector reflectorSection `key:"stamp_reflector"`
+	STAMPReflector reflectorSection `key:"stamp_reflector" absent:"off"`
 }
 
 type reflectorSection struct {
@@ -70,15 +71,15 @@ type portSection struct {
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
 	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" to:"Policy.RTT" reload:"live"`
 	RTTSources     list[choice]       `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" unique:"%" reload:"live"`
-	RTTBounds      boundsSection      `key:"rtt_bounds" to:"Policy.RTTFrom" reload:"live"`
-	STAMP          stampSection       `key:"stamp" reload:"live"`
+	RTTBounds      boundsSection      `key:"rtt_bounds" absent:"off" to:"Policy.RTTFrom" reload:"live"`
+	STAMP          stampSection       `key:"stamp" absent:"off" reload:"live"`
 	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000" because:"each frame's buffer has this size"`
 	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB" reload:"resize"`
 	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8" because:"each class has a queue of its own, with frames in it"`
 	Profile        name               `key:"profile" reload:"live"`
 	Bottleneck     name               `key:"bottleneck" because:"the fleet shares it from the start"`
-	Pacing         pacingSection      `key:"pacing" reload:"live"`
-	FlowControl    flowControlSection `key:"flow_control" because:"headroom is taken from the queue's memory, and the other end may be stopped at that moment"`
+	Pacing         pacingSection      `key:"pacing" absent:"off" reload:"live"`
+	FlowControl    flowControlSection `key:"flow_control" absent:"off" because:"headroom is taken from the queue's memory, and the other end may be stopped at that moment"`
 }
 
 type pacingSection struct {
@@ -150,7 +151,7 @@ type profileSection struct {
 	Resume      integer           `key:"resume_percent" mode:"thresholds" default:"50" min:"0" max:"100" to:"ResumePercent"`
 	OnArrival   toggle            `key:"ce_on_arrival" default:"false"`
 	ClearCE     toggle            `key:"clear_ce" default:"false"`
-	Adjust      adjustSection     `key:"adjust" mode:"thresholds"`
+	Adjust      adjustSection     `key:"adjust" absent:"off" mode:"thresholds"`
 }
 
 type adjustSection struct {
@@ -283,7 +284,7 @@ type managementSection struct {
 	Listen   listener   `key:"listen" to:"Socket"`
 	Metrics  socket     `key:"metrics"`
 	IPFIX    socket     `key:"ipfix"`
-	Web      webSection `key:"web"`
+	Web      webSection `key:"web" absent:"off"`
 	LogLevel choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
 }
 

@@ -11,9 +11,9 @@ type proxySection struct {
 	Senders list[senderSection] `key:"senders" to:"Senders"`
 	Sources list[cidr]          `key:"sources" unique:"the prefix %"`
 	Limits  proxyLimitsSection  `key:"limits"`
-	BGP     bgpSection          `key:"bgp" to:"BGP"`
-	OSPF    ospfSection         `key:"ospf" to:"OSPF"`
-	OSPF6   ospf6Section        `key:"ospf6" to:"OSPF6"`
+	BGP     bgpSection          `key:"bgp" absent:"off" to:"BGP"`
+	OSPF    ospfSection         `key:"ospf" absent:"off" to:"OSPF"`
+	OSPF6   ospf6Section        `key:"ospf6" absent:"off" to:"OSPF6"`
 }
 
 type proxyLimitsSection struct {

@@ -24,6 +24,7 @@ type Collector struct {
 	plane *dataplane.Dataplane
 	ports []string
 	turn  chan struct{} // the goroutine that collects holds the one token
+	trace chan struct{} // the goroutine that traces a connection does, too
 
 	mutex  sync.Mutex
 	latest *health.Report
@@ -32,7 +33,7 @@ type Collector struct {
 
 // New makes a collector for a dataplane, with its ports' names.
 func New(plane *dataplane.Dataplane, ports []string) *Collector {
-	return &Collector{plane: plane, ports: ports, turn: make(chan struct{}, 1), latest: (&health.Builder{}).Report(nil, 0)}
+	return &Collector{plane: plane, ports: ports, turn: make(chan struct{}, 1), trace: make(chan struct{}, 1), latest: (&health.Builder{}).Report(nil, 0)}
 }
 
 // Latest is the report that was made last; an empty one before the first.
@@ -58,7 +59,10 @@ func (c *Collector) Report(ctx context.Context) (*health.Report, error) {
 	}
 	b := health.Builder{Ports: c.ports, Offset: c.plane.WallClock()}
 	for worker := range c.plane.Workers() {
-		if err := c.read(ctx, worker, &b); err != nil {
+		if err := c.read(ctx, worker, func(o *health.Connection) bool {
+			b.Add(o, "")
+			return true
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -69,21 +73,27 @@ func (c *Collector) Report(ctx context.Context) (*health.Report, error) {
 	return r, nil
 }
 
-// read adds a worker's connections.
-func (c *Collector) read(ctx context.Context, worker int, b *health.Builder) error {
+// read passes copies of a worker's connections on, until each returns false. A copy is valid until the next one.
+func (c *Collector) read(ctx context.Context, worker int, each func(*health.Connection) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	part := &dataplane.HealthCopy{Connections: make([]health.Connection, 0, atOnce)}
 	for !part.End {
 		part.Connections = part.Connections[:0]
 		if !c.ask(ctx, worker, &dataplane.Snapshot{Health: part}) {
-			return fmt.Errorf("worker %d does not answer: it is stopping, or gets no CPU time; try again", worker)
+			return silent(worker)
 		}
 		for i := range part.Connections {
-			b.Add(&part.Connections[i], "")
+			if !each(&part.Connections[i]) {
+				return nil
+			}
 		}
 	}
 	return nil
+}
+
+func silent(worker int) error {
+	return fmt.Errorf("worker %d does not answer: it is stopping, or gets no CPU time; try again", worker)
 }
 
 // ask makes a worker fill a snapshot. It polls until the worker is done: a worker doesn't signal that, as it must not wait for another goroutine.

@@ -29,6 +29,18 @@ type overGateway struct {
 	lossy     int // the WAN loses one packet in so many; 0: none
 }
 
+// ask lets the worker fill a snapshot.
+func ask(t *testing.T, rig *testkit.Rig, s *dataplane.Snapshot) {
+	t.Helper()
+	w := rig.Plane.Worker(0)
+	if !w.Ask(s) {
+		t.Fatal("the worker has another request")
+	}
+	for w.Asked(s) {
+		w.Step()
+	}
+}
+
 // frame is one on its way.
 type frame struct {
 	at   int64
@@ -66,11 +78,13 @@ func (o *overGateway) run(t *testing.T) (r *health.Report, dropped, lost uint64)
 	rig.Take(1)
 	for i, qp := range []uint32{atA, atB} {
 		if o.both || (i == 1) == o.reader {
-			if err := hosts[i].Start(endpoint.Stream{QP: qp, Op: o.op, Bytes: 1 << 17, Messages: 40}); err != nil {
+			if err := hosts[i].Start(endpoint.Stream{QP: qp, Op: o.op, Bytes: 1 << 17, Messages: 20}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+	var recording *health.Recording
+	var before health.Connection // when it began
 	random := rand.New(rand.NewPCG(1, 2))
 	var wan [2][]frame // to the gateway, and from it to the host
 	var out [endpoint.MaxFrame]byte
@@ -111,6 +125,21 @@ func (o *overGateway) run(t *testing.T) (r *health.Report, dropped, lost uint64)
 			busy = busy || len(wan[way]) > 0
 		}
 		rig.Settle()
+		if step == 500 { // of the connection's packets
+			part := &dataplane.HealthCopy{Connections: make([]health.Connection, 0, 8)}
+			ask(t, rig, &dataplane.Snapshot{Health: part})
+			before = part.Connections[0]
+			recording = health.NewRecording(before.Ends, 1e15)
+			for _, busy := range []bool{false, true} { // one at a time
+				r := &dataplane.HealthRecording{Recording: recording}
+				if busy {
+					r.Recording = health.NewRecording(before.Ends, 1)
+				}
+				if ask(t, rig, &dataplane.Snapshot{Recording: r}); r.Busy != busy || !recording.Begun() {
+					t.Fatalf("busy: %v; begun: %v", r.Busy, recording.Begun())
+				}
+			}
+		}
 		for _, s := range rig.Take(0) {
 			hosts[0].Receive(now, s.Octets, len(s.Octets))
 		}
@@ -125,16 +154,50 @@ func (o *overGateway) run(t *testing.T) (r *health.Report, dropped, lost uint64)
 	}
 	b := health.Builder{Ports: []string{"dc", "line"}}
 	part := &dataplane.HealthCopy{Connections: make([]health.Connection, 0, 8)}
-	if w := rig.Plane.Worker(0); !w.Ask(&dataplane.Snapshot{Health: part}) {
-		t.Fatal("the worker has another request")
-	}
-	rig.Settle()
+	ask(t, rig, &dataplane.Snapshot{Recording: &dataplane.HealthRecording{Recording: recording, End: true}})
+	ask(t, rig, &dataplane.Snapshot{Health: part})
+	checkRecording(t, recording, &before, &part.Connections[0])
 	for i := range part.Connections {
 		b.Add(&part.Connections[i], "")
 	}
 	rig.Drain()
 	rig.Close(t)
 	return b.Report(nil, 0), dropped, lost
+}
+
+// checkRecording: a recording that isn't full has all packets of either end's requests, as the counts have them.
+func checkRecording(t *testing.T, r *health.Recording, before, after *health.Connection) {
+	t.Helper()
+	for end := range 2 {
+		got := map[string]uint64{}
+		trace := r.Trace(end)
+		for _, p := range trace.Points {
+			got[p.Kind] += p.Packets
+		}
+		was, is := &before.Half[end].Counts, &after.Half[end].Counts
+		for _, c := range []struct {
+			what      string
+			kinds     []string
+			was, is   uint64
+			undecided uint64 // only at the end
+		}{
+			{"requests", []string{health.PointRequest, health.PointAgain, health.PointLate, health.PointTwice}, was.Requests.Packets, is.Requests.Packets, 0},
+			{"sent again", []string{health.PointAgain}, was.AgainRequests.Packets, is.AgainRequests.Packets, 1},
+			{"NAKs", []string{health.PointNAK}, was.NAKs[0], is.NAKs[0], 0},
+			{"dropped", []string{health.PointDropped}, was.DroppedHere[0] + was.DroppedHere[1], is.DroppedHere[0] + is.DroppedHere[1], 0},
+		} {
+			sum := uint64(0)
+			for _, k := range c.kinds {
+				sum += got[k]
+			}
+			if want := c.is - c.was; !r.Full() && (sum > want || sum+c.undecided < want) || r.Full() && sum > want {
+				t.Errorf("end %d, %s: the trace has %d, the counts %d", end, c.what, sum, want)
+			}
+		}
+		if len(trace.Points) > health.MostPoints {
+			t.Errorf("%d points", len(trace.Points))
+		}
+	}
 }
 
 // TestOwnDrops: what a gateway's queue drops is named as that and not blamed on the WAN; what the WAN loses is. No advice is for the owner of a capture.

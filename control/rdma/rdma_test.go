@@ -98,7 +98,7 @@ func TestSilentWorker(t *testing.T) {
 	c := New(r.Plane, []string{"dc", "line"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.read(ctx, 0, &health.Builder{}); err == nil || !strings.Contains(err.Error(), "worker 0 does not answer") {
+	if err := c.read(ctx, 0, nil); err == nil || !strings.Contains(err.Error(), "worker 0 does not answer") {
 		t.Errorf("got %v", err)
 	}
 	if !r.Plane.Worker(0).Ask(&dataplane.Snapshot{Health: &dataplane.HealthCopy{}}) {

@@ -25,11 +25,11 @@ func wrong(o *dissect.Packet) (whole, wrong bool) {
 	if o.Parsed.Family == 4 && o.Frame[o.Parsed.L3] != plain {
 		return false, false
 	}
-	if !o.Whole || len(o.Frame) < end+packet.ICRCLen || binary.LittleEndian.Uint32(o.Frame[end:]) == 0 {
+	if !o.Whole || len(o.Wire) < end+packet.ICRCLen || binary.LittleEndian.Uint32(o.Wire[end:]) == 0 {
 		return false, false
 	}
-	return true, !packet.VerifyICRC(o.Frame, o.Parsed) &&
-		binary.LittleEndian.Uint32(o.Frame[end:]) != packet.ICRC(o.Frame, int(o.Parsed.L3), int(o.Parsed.BTH), end, false)
+	return true, !packet.VerifyICRC(o.Wire, o.Parsed) &&
+		binary.LittleEndian.Uint32(o.Wire[end:]) != packet.ICRC(o.Wire, int(o.Parsed.L3), int(o.Parsed.BTH), end, false)
 }
 
 // note verifies a packet in the first pass.

@@ -28,6 +28,8 @@ type Options struct {
 	Forwarded, Emitted io.Writer
 	// Progress is called every capturefile.ProgressStep frames with the number of frames replayed so far; may be nil.
 	Progress func(frames int)
+	// Flows is how many flows the report lists, the others are in its sums; 0: report.DefaultListed.
+	Flows int
 	// Recorder records what happens over time; nil: nothing does.
 	Recorder *Recorder
 }
@@ -69,7 +71,7 @@ func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, 
 }
 
 func newRun(c *config.Config, o Options) *run {
-	r := &run{options: o, burst: c.DPDK.Burst}
+	r := &run{options: o, burst: c.DPDK.Burst, ended: report.Flows{Most: o.Flows}}
 	for r.fabric = 0; c.Ports[r.fabric].Role != dataplane.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // This file words the gates of a flow that the worker knows. What each says is decided by package dataplane.
@@ -18,7 +19,7 @@ func (e *Explained) flow() Gate {
 	silent := max(f.At-f.LastSeen, 0)
 	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, Ago(silent))
 	if e.Rate != nil {
-		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, Rate(*e.Rate))
+		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, units.Rate(*e.Rate))
 	}
 	if silent > idle {
 		text = fmt.Sprintf("no packet has come for %v", Ago(silent))
@@ -109,7 +110,7 @@ func (e *Explained) queue() Gate {
 	if s.Law {
 		by = "half of the law's reference"
 	}
-	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s); last resort: %s", name, Size(s.Depth), Size(s.Threshold), by,
+	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s); last resort: %s", name, units.Size(s.Depth), units.Size(s.Threshold), by,
 		LastResort(e.Config, s.Out, s.Class)), s.Congested)
 	if g.State == Stops {
 		g.Text += "; if the WAN is congested behind this port, the port's rate is too high"
@@ -124,7 +125,7 @@ func LastResort(c *config.Config, port, class int) string {
 	switch link := c.Ports[p.Peer].FlowControl; {
 	case link != nil && link.Lossless[class].On:
 		l := &link.Lossless[class]
-		return fmt.Sprintf("PFC, which stops priority %d of the fabric above %s", l.Priority, Size(l.XOff))
+		return fmt.Sprintf("PFC, which stops priority %d of the fabric above %s", l.Priority, units.Size(l.XOff))
 	case p.Policy.Pacing != nil:
 		return "pacing of the port's senders"
 	}
@@ -133,9 +134,9 @@ func LastResort(c *config.Config, port, class int) string {
 
 func (e *Explained) share() Gate {
 	s := e.Standing
-	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", Rate(s.Rate), Rate(s.Fair))
+	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", units.Rate(s.Rate), units.Rate(s.Fair))
 	if !s.Law {
-		text = fmt.Sprintf("the flow has %s in the queue; those with %s or more are notified", Size(s.Queued), Size(s.Least))
+		text = fmt.Sprintf("the flow has %s in the queue; those with %s or more are notified", units.Size(s.Queued), units.Size(s.Least))
 	}
 	if s.Largest != 0 {
 		text = "more than half of the queue belongs to no RDMA flow"
@@ -233,7 +234,7 @@ func (e *Explained) since(n *notify.NotificationRecord) string {
 	case e.Rate == nil:
 		return ""
 	case before == 0:
-		return fmt.Sprintf("; now %s", Rate(*e.Rate))
+		return fmt.Sprintf("; now %s", units.Rate(*e.Rate))
 	}
-	return fmt.Sprintf("; %s before it, %s now (%+.0f %%)", Rate(before), Rate(*e.Rate), 100*(float64(*e.Rate)/float64(before)-1))
+	return fmt.Sprintf("; %s before it, %s now (%+.0f %%)", units.Rate(before), units.Rate(*e.Rate), 100*(float64(*e.Rate)/float64(before)-1))
 }

@@ -35,27 +35,6 @@ type Flow struct {
 	Ended         string            `json:"ended,omitempty"`
 }
 
-// Flows collects the flows that end before the report is made; nil collects none.
-type Flows struct{ ended []Flow }
-
-// Ended adds a flow that has ended; it is a dataplane.Config.Ended.
-func (f *Flows) Ended(r *dataplane.FlowRecord) { f.ended = append(f.ended, MakeFlow(r)) }
-
-// list returns the flows that have ended and those that the workers know, in an order that depends only on the flows.
-func (f *Flows) list(d *dataplane.Dataplane) []Flow {
-	flows := []Flow{}
-	if f != nil {
-		flows = append(flows, f.ended...)
-	}
-	for i := range d.Workers() {
-		for r := range d.Worker(i).Records() {
-			flows = append(flows, MakeFlow(r))
-		}
-	}
-	slices.SortStableFunc(flows, CompareFlows)
-	return flows
-}
-
 // MakeFlow describes a flow as its worker has recorded it.
 func MakeFlow(r *dataplane.FlowRecord) Flow {
 	k, v := &r.Key, &r.View

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // Notification is a notification that the gateway sent, or one that it suppressed and why.
@@ -106,15 +107,15 @@ func (n *Notification) why() string {
 	case "proxy":
 		return "another gateway asked this one, a proxy, to notify the sender" + n.held()
 	case "":
-		return fmt.Sprintf("%s has stayed below K_min of %d bytes; it holds %d bytes", queue, n.Threshold, n.DepthBytes) + n.held()
+		return fmt.Sprintf("%s has stayed below K_min of %s; it holds %s", queue, units.Size(n.Threshold), units.Size(n.DepthBytes)) + n.held()
 	case "depth":
-		text = fmt.Sprintf("%s holds %d bytes; senders are notified above %d bytes", queue, n.DepthBytes, n.Threshold)
+		text = fmt.Sprintf("%s holds %s; senders are notified above %s", queue, units.Size(n.DepthBytes), units.Size(n.Threshold))
 	case "marking":
 		text = fmt.Sprintf("%g %% of the packets into %s were marked; the threshold is %g %%", n.Marking, queue, float64(n.Threshold)/millionthsPerPercent)
 	case "growth":
-		text = fmt.Sprintf("%s grew by %d bytes/ms; the threshold is %d bytes/ms", queue, n.Growth, n.Threshold)
+		text = fmt.Sprintf("%s grew by %s; the threshold is %s", queue, units.Rate(bitsPerSecond*n.Growth), units.Rate(bitsPerSecond*n.Threshold))
 	}
-	text = fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued)
+	text = fmt.Sprintf("%s; the flow has %s in it", text, units.Size(n.FlowQueued))
 	if n.Raised {
 		text += "; level raised, as the queue has grown since an earlier request"
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -52,7 +53,7 @@ func MakePacket(c *config.Config, worker int, r *trace.PacketRecord, decisions b
 	}
 	if r.Queued {
 		out := &c.Ports[r.Out]
-		say("queue", "%s/%s, which held %d bytes", out.Name, out.ClassNames[r.Class], r.Depth)
+		say("queue", "%s/%s, which held %s", out.Name, out.ClassNames[r.Class], units.Size(r.Depth))
 		say("notify", "%s", notified(c, r))
 		say("mark", "%s", marked(r))
 	}
@@ -133,9 +134,9 @@ func notified(c *config.Config, r *trace.PacketRecord) string {
 // rates are those of the law.
 func rates(r *trace.PacketRecord) string {
 	if r.Rate == 0 {
-		return fmt.Sprintf("; fair %.4g Mbit/s, and the flow's rate is not measured yet", r.Fair*8e3)
+		return fmt.Sprintf("; fair %s, and the flow's rate is not measured yet", units.Rate(r.Fair*8e9))
 	}
-	return fmt.Sprintf("; fair %.4g Mbit/s, flow %.4g Mbit/s", r.Fair*8e3, r.Rate*8e3)
+	return fmt.Sprintf("; fair %s, flow %s", units.Rate(r.Fair*8e9), units.Rate(r.Rate*8e9))
 }
 
 func marked(r *trace.PacketRecord) string {
@@ -155,7 +156,7 @@ func marked(r *trace.PacketRecord) string {
 	case r.Depth > r.KMin:
 		return "no: the profile does not mark"
 	}
-	return fmt.Sprintf("no: the queue is not above K_min of %d bytes", r.KMin)
+	return fmt.Sprintf("no: the queue is not above K_min of %s", units.Size(r.KMin))
 }
 
 func left(c *config.Config, r *trace.PacketRecord) string {

@@ -28,9 +28,9 @@ ports:
 	const (
 		parse = "parse: RC SEND Only, DSCP 26, ECT(0), by the fast path\n"
 		flow  = "flow: known to worker 2\npair: no source QP: nothing points to one yet\n"
-		queue = "queue: wan/default, which held 4000 bytes\n"
+		queue = "queue: wan/default, which held 4KB\n"
 		calm  = "notify: no: the queue is not congested\n"
-		short = "mark: no: the queue is not above K_min of 8000 bytes\n"
+		short = "mark: no: the queue is not above K_min of 8KB\n"
 		sent  = "send: by port wan, after 12µs"
 	)
 	for name, test := range map[string]struct {
@@ -52,7 +52,7 @@ ports:
 		}, parse + flow + queue + "notify: fast-cnp to 10.1.0.1, by port dc\nmark: no: a Fast CNP has notified its sender instead\n" + sent},
 		"no marks": {func(r *trace.PacketRecord) { r.KMin = 2000 }, parse + flow + queue + calm + "mark: no: the profile does not mark\n" + sent},
 		"law": {func(r *trace.PacketRecord) { r.Law, r.Fair, r.Rate = true, 0.5, 0.25 },
-			parse + flow + queue + "notify: no: the queue is short, or its flow is not above its fair rate; fair 4000 Mbit/s, flow 2000 Mbit/s\n" +
+			parse + flow + queue + "notify: no: the queue is short, or its flow is not above its fair rate; fair 4Gbps, flow 2Gbps\n" +
 				"mark: no: the law notifies its sender in place of marking, or the queue is short\n" + sent},
 		"no link": {func(r *trace.PacketRecord) { r.Lost, r.LostBy = true, burst.LinkDown }, parse + flow + queue + calm + short + "send: no: port wan dropped it: no link"},
 		"waits":   {func(r *trace.PacketRecord) { r.Left = 0 }, parse + flow + queue + calm + short + "send: not yet: it waits for port wan"},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
@@ -23,6 +22,8 @@ type Report struct {
 	Counters telemetry.Values `json:"counters"` // of all ports and workers together
 	Ports    []Port           `json:"ports"`
 	Flows    []Flow           `json:"flows"`
+	// FlowsLeft sums up the flows that Flows leaves out; nil if it has all.
+	FlowsLeft *FlowsLeft `json:"flows_left_out,omitempty"`
 	// Unresponsive are the senders that don't react to notifications.
 	Unresponsive []UnresponsiveSender `json:"unresponsive_senders,omitempty"`
 	// Histograms are a running gateway's; a replay has none, as its time is not real.
@@ -110,10 +111,15 @@ func (r *Report) Write(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Make makes a report of a dataplane. Its workers must have stopped, or be stepped by the caller's goroutine.
+// Make makes a report of a dataplane, once, with the flows that have ended; nil: none have. Its workers must have stopped, or be stepped by the caller's goroutine.
 func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
 	n := MakeCounters(c, d)
-	return &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Flows: flows.list(d), Unresponsive: unresponsive(c, d)}
+	r := &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Unresponsive: unresponsive(c, d)}
+	if flows == nil {
+		flows = &Flows{}
+	}
+	r.Flows, r.FlowsLeft = flows.list(d)
+	return r
 }
 
 // Counters is the part of a report that is available while the gateway runs.
@@ -152,6 +158,7 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 	v.Add(telemetry.QPReuses, "", p.Reuses)
 	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
 	v.Add(telemetry.QPUnpaired, "", p.NoSlot)
+	v.Add(telemetry.QPDisplaced, "", p.Displaced)
 	v.Add(telemetry.QPCMDropped, "", p.CMDropped)
 	v.Add(telemetry.QPHintsAmbiguous, "", p.Ambiguous)
 }
@@ -205,24 +212,6 @@ func unresponsive(c *config.Config, d *dataplane.Dataplane) (all []UnresponsiveS
 		all = append(all, UnresponsiveSender{senders[i].Host.Netip(), f.VLAN, c.Ports[senders[i].Port].Name})
 	}
 	return all
-}
-
-// Rate is a rate in bit/s for people: three digits and a decimal unit.
-func Rate(bps uint64) string { return scaled(bps, "bps", "kbps", "Mbps", "Gbps", "Tbps") }
-
-// Packets is a rate in packets a second for people.
-func Packets(pps uint64) string { return scaled(pps, "pps", "kpps", "Mpps", "Gpps") }
-
-// Size is a number of bytes for people.
-func Size(bytes uint64) string { return scaled(bytes, "B", "KB", "MB", "GB", "TB") }
-
-// scaled is a number with three digits, in the largest of some decimal units that leaves a whole part.
-func scaled(v uint64, units ...string) string {
-	value := float64(v)
-	for value >= 999.5 && len(units) > 1 {
-		value, units = value/1000, units[1:]
-	}
-	return strconv.FormatFloat(value, 'g', 3, 64) + units[0]
 }
 
 // Ago is a time in ns with three digits, for people.

@@ -264,14 +264,14 @@ func TestReportIsTheCatalogue(t *testing.T) {
 
 // TestAddWorker: each number of two workers comes under its own name.
 func TestAddWorker(t *testing.T) {
-	p := pairing.Stats{Contradictions: 5, Reuses: 6, Skipped: 7, NoSlot: 8, CMDropped: 11, Ambiguous: 12}
+	p := pairing.Stats{Contradictions: 5, Reuses: 6, Skipped: 7, NoSlot: 8, CMDropped: 11, Ambiguous: 12, Displaced: 13}
 	p.Evidence[pairing.EvidenceHint], p.Confirmed[pairing.EvidenceHint] = 9, 10
 	v := telemetry.Values{}
 	addWorker(v, flowtable.Stats{Flows: 1, Aged: 2, Evictions: 3, Refused: 4}, p)
 	addWorker(v, flowtable.Stats{Flows: 100}, pairing.Stats{})
 	for name, want := range map[string]uint64{
 		"flows": 101, "flows_aged_total": 2, "flow_evictions_total": 3, "flows_refused_total": 4, "qp_contradictions_total": 5, "qp_reuses_total": 6,
-		"qp_evidence_skipped_total": 7, "qp_unpaired_total": 8, "qp_cm_dropped_total": 11, "qp_hints_ambiguous_total": 12,
+		"qp_evidence_skipped_total": 7, "qp_unpaired_total": 8, "qp_cm_dropped_total": 11, "qp_hints_ambiguous_total": 12, "qp_displaced_total": 13,
 	} {
 		if got := v[name].Value; got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)

@@ -40,6 +40,7 @@ type fake struct {
 	mutex     sync.Mutex
 	unhealthy map[string]string
 	rdma      *health.Report
+	trace     func(*http.Request) any // of a connection
 	episodes  []report.Episode
 	perAnswer int // notifications of an answer
 	everyLook time.Duration
@@ -85,9 +86,10 @@ func (f *fake) start() {
 				Connections: []fleetlink.FleetConnection{{URL: "tls://192.0.2.2:4222", Error: "connection refused"}},
 				Counters:    map[string]uint64{"dropped_in": 3}, Refused: map[string]uint64{"signature": 7}}
 		},
-		api.RDMAPath:    func(*http.Request) any { return f.rdma },
-		api.FlowsPath:   f.flowsOf,
-		api.SendersPath: f.senders,
+		api.RDMAPath:      func(*http.Request) any { return f.rdma },
+		api.RDMATracePath: func(r *http.Request) any { return f.trace(r) },
+		api.FlowsPath:     f.flowsOf,
+		api.SendersPath:   f.senders,
 		api.PairsPath: func(*http.Request) any {
 			qp := uint32(17)
 			how := "port"
@@ -183,7 +185,7 @@ func (f *fake) notifications(r *http.Request) any {
 	outcome := r.URL.Query().Get("outcome")
 	for i := range f.perAnswer {
 		n := report.Notification{Time: f.now().Add(time.Duration(i) * time.Millisecond), Number: first + uint64(i), Outcome: "sent", Port: "p1", Class: "lossless", SentBy: "p0", Kind: "standard-cnp",
-			Action: "slow-down", SourceIP: f.sender(i), DestinationIP: f.receiver(i), DestinationQP: 18, QPState: "confirmed", DepthBytes: 70000, Why: "queue p1/lossless holds 70000 bytes; senders are notified above 60000 bytes"}
+			Action: "slow-down", SourceIP: f.sender(i), DestinationIP: f.receiver(i), DestinationQP: 18, QPState: "confirmed", DepthBytes: 70000, Why: "queue p1/lossless holds 70KB; senders are notified above 60KB"}
 		if outcome == "suppressed" {
 			n.Outcome, n.Reason, n.Kind, n.Action = outcome, "flow-limit", "", ""
 		}

@@ -28,6 +28,7 @@ const (
 // readable are the paths of the API that a page may read.
 var readable = []string{
 	api.BGPPath, api.CountersPath, api.EpisodesPath, api.ExplainPath, api.FlowsPath, api.HealthPath, api.NotificationsPath, api.PairsPath, api.ProxiesPath, api.RDMAPath,
+	api.RDMATracePath,
 	api.ReloadsPath, api.SendersPath, api.VersionPath,
 }
 

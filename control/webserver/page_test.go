@@ -2,10 +2,13 @@ package webserver
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,10 +28,10 @@ const root = "../.."
 
 // tabs are the page's, and an expression that is true once a tab shows what it should.
 var tabs = []struct{ name, shows string }{
-	{"ports", `document.querySelectorAll('.plot canvas').length === 3 && document.querySelector('tbody').rows.length === 64 && /[1-9].*bit/.test(document.querySelector('tbody').rows[63].cells[2].textContent)`},
+	{"ports", `document.querySelectorAll('.plot canvas').length === 3 && document.querySelector('tbody').rows.length === 64 && /[1-9].*bps/.test(document.querySelector('tbody').rows[63].cells[2].textContent)`},
 	{"senders", `document.querySelectorAll('tbody')[0].rows.length === 50 && document.querySelectorAll('tbody')[1].rows.length === 50`},
 	{"episodes", `document.querySelectorAll('.timeline rect').length === 40`},
-	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
+	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70KB')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
 	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
 	{"health", `['no link since noon', 'p5 does not forward', 'send, and observe of p1'].every((text) => document.querySelector('main').textContent.includes(text))`},
@@ -68,6 +71,46 @@ func TestPage(t *testing.T) {
 	p.NoErrors("502 (Bad Gateway)") // the browser reports each request of the time without a gateway
 }
 
+// TestLiveTrace: of a running gateway's connection, the page shows the same plot as of a capture's, but only once it is asked for.
+func TestLiveTrace(t *testing.T) {
+	f, d := newFake(t, 2, 10), diagnosed(t)
+	f.rdma = d.Report
+	var asked atomic.Pointer[url.Values]
+	f.trace = func(r *http.Request) any {
+		q := r.URL.Query()
+		if asked.Swap(&q) != nil { // the second time
+			return map[string]any{"requester": 0, "points": []any{}}
+		}
+		trace, err := d.Trace(0, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return trace
+	}
+	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL()+"#rdma", view())
+	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.evidence [role=status]').textContent.startsWith('Choose a connection')`)
+	if asked.Load() != nil || browser.Eval[bool](p, `document.querySelector('.sequence').checkVisibility()`) {
+		t.Error("a connection is recorded although nobody asked for it")
+	}
+	p.Accessible()
+	browser.Eval[string](p, `[...document.querySelectorAll('.verdict button')].at(-1).click(); ''`)
+	p.Wait(`document.querySelector('.sequence:not(.stale) canvas')`)
+	ends := d.Report.Connections[0].Ends
+	want := url.Values{"source_ip": {ends[0].IP.String()}, "destination_ip": {ends[1].IP.String()}, "source_qp": {fmt.Sprint(ends[0].QP)}, "destination_qp": {fmt.Sprint(ends[1].QP)},
+		"duration": {"2s"}}
+	if got := *asked.Load(); got.Encode() != want.Encode() {
+		t.Errorf("asked for %v, want %v", got, want)
+	}
+	p.Accessible()
+	if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
+		p.Save(dir + "/rdma-live.png")
+	}
+	browser.Eval[string](p, `document.querySelector('.tables button.link').click(); ''`)
+	p.Wait(`document.querySelector('.evidence [role=status]').textContent.startsWith('No packet of it')`)
+	p.NoErrors()
+}
+
 // replayed is the recording of a small replay.
 func replayed(t *testing.T) *Recording {
 	t.Helper()
@@ -96,7 +139,7 @@ func replayed(t *testing.T) *Recording {
 func TestRecordings(t *testing.T) {
 	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL()+"#notifications", view())
-	p.Wait(`document.querySelector('input[type=range]')?.value === '0' && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
+	p.Wait(`Number(document.querySelector('input[type=range]')?.value) < document.querySelector('input[type=range]')?.max / 10 && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
 	if n := browser.Eval[int](p, "document.querySelectorAll('tbody .why').length"); n == 16 {
 		t.Error("a recording is opened at its end, expected at its start")
 	}

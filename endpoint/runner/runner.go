@@ -11,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 const (
@@ -367,8 +368,8 @@ func (r *Runner) Err() error {
 	for i := range r.qps {
 		slowest = min(slowest, r.reportQP(i).RateBps)
 	}
-	return fmt.Errorf("all %d QPs failed: %v acknowledged nothing in %d timeouts, or refused a request, while notifications allowed them %.3g Mbit/s and more; check that the receiver runs "+
-		"with the same QPs and starting PSN, and that the sender has its MAC address", len(r.qps), r.c.Peer, r.host.Counters().TimedOut, slowest/1e6)
+	return fmt.Errorf("all %d QPs failed: %v acknowledged nothing in %d timeouts, or refused a request, while notifications allowed them %s and more; check that the receiver runs "+
+		"with the same QPs and starting PSN, and that the sender has its MAC address", len(r.qps), r.c.Peer, r.host.Counters().TimedOut, units.Rate(slowest))
 }
 
 // Close returns all buffers. Step must not be called afterwards.

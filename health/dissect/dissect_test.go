@@ -7,6 +7,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+const (
+	greSequence                         = 0x1000 // GRE: a sequence number follows
+	vxlanPort, vxlanGPEPort, genevePort = 4789, 4790, 6081
+	oldVXLANPort                        = 8472
+)
+
 // ethernet is a header with an EtherType.
 func ethernet(etherType uint16) []byte {
 	return binary.BigEndian.AppendUint16([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, etherType)
@@ -114,13 +120,17 @@ func TestRead(t *testing.T) {
 		{name: "ERSPAN II of a frame with three tags", frame: mirrored(greSequence, erspan12, 4+erspan2Len, tags(3)), whole: true},
 		{name: "ERSPAN II of VXLAN", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "VXLAN", frame: overlay(vxlanPort, vni, send), tunnel: packet.VXLAN, id: 77, whole: true},
-		{name: "VXLAN on 8472", frame: overlay(oldVXLANPort, vni, send), tunnel: packet.VXLAN, id: 77},
-		{name: "VXLAN-GPE", frame: overlay(vxlanGPEPort, []byte{0x0c, 0, 0, 3, 0, 0, 77, 0}, send), tunnel: packet.VXLAN, id: 77},
+		{name: "VXLAN on 8472", frame: overlay(oldVXLANPort, vni, send), tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "VXLAN-GPE", frame: overlay(vxlanGPEPort, []byte{0x0c, 0, 0, 3, 0, 0, 77, 0}, send), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "VXLAN-GPE of NSH", frame: overlay(vxlanGPEPort, []byte{0x0c, 0, 0, 4, 0, 0, 77, 0}, send), reason: Tunnel},
-		{name: "Geneve", frame: overlay(genevePort, geneve(0, 0x6558), send), tunnel: packet.VXLAN, id: 77},
-		{name: "Geneve with options", frame: overlay(genevePort, geneve(3, 0x6558), send), tunnel: packet.VXLAN, id: 77},
+		{name: "Geneve", frame: overlay(genevePort, geneve(0, 0x6558), send), tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "Geneve with options", frame: overlay(genevePort, geneve(3, 0x6558), send), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "Geneve of another protocol", frame: overlay(genevePort, geneve(0, 0x1234), send), reason: Tunnel},
-		{name: "another port", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), port: 14791},
+		{name: "another port", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), port: 14791, whole: true},
+		{name: "another port in VXLAN", frame: overlay(vxlanPort, vni, roce(14791, packet.RCSendOnly, make([]byte, 1000)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "another port in Geneve", frame: overlay(genevePort, geneve(1, 0x6558), roce(14791, packet.RCSendOnly, make([]byte, 64)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},
+		{name: "GRE in UDP", frame: overlay(4754, []byte{0, 0, 0x65, 0x58}, send), tunnel: packet.GRE, whole: true},
+		{name: "GTP-U", frame: overlay(2152, []byte{0x30, 0xff, 0, 100, 0, 0, 0, 1}, send[packet.EthernetLen:]), reason: Tunnel},
 		{name: "another port that isn't configured", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), reason: NotRDMA},
 		{name: "GRE of an unknown type", frame: mirrored(0, 0x1234, 0, send), reason: Tunnel},
 		{name: "RoCE v1", frame: join(ethernet(etherTypeRoCEv1), make([]byte, 60)), reason: RoCEv1},
@@ -149,6 +159,9 @@ func TestRead(t *testing.T) {
 			}
 			if k := p.Tunnel(); k.Kind != c.tunnel || k.ID != c.id {
 				t.Errorf("in tunnel %v %d, want %v %d", k.Kind, k.ID, c.tunnel, c.id)
+			}
+			if len(o.Wire) != len(o.Real) {
+				t.Errorf("%d octets of %d", len(o.Wire), len(o.Real))
 			}
 			if o.Whole != c.whole {
 				t.Errorf("whole: %v, want %v", o.Whole, c.whole)

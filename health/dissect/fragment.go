@@ -41,9 +41,9 @@ func (r *Reader) behindFragment(b []byte, p *packet.Parsed) ([]byte, uint32, boo
 	if size > 0xffff {
 		return nil, 0, false
 	}
-	n := r.copyOf(b, nil)
+	r.rewrote = append(r.rewrote[:0], b[:min(len(b), maxHeaders)]...)
 	binary.BigEndian.PutUint16(r.rewrote[length:], uint16(size))
 	binary.BigEndian.PutUint16(r.rewrote[flags:], 0)
 	whole := uint32(udp + datagram)
-	return r.rewrote[:min(n, int(whole))], whole, true
+	return r.rewrote[:min(len(r.rewrote), int(whole))], whole, true
 }

@@ -80,8 +80,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
-	case p.Proto == packet.ProtoUDP && (p.DstPort == vxlanPort || p.DstPort == oldVXLANPort || p.DstPort == genevePort || p.DstPort == vxlanGPEPort),
-		p.Proto == packet.ProtoGRE, p.Proto == packet.ProtoIPv4, p.Proto == packet.ProtoIPv6:
+	case packet.InTunnel(b, p):
 		return Tunnel
 	}
 	return NotRDMA

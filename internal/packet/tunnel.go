@@ -123,29 +123,9 @@ func payloadOf(b []byte, p *Parsed) payload {
 // afterGRE reads a GRE header.
 func (l *payload) afterGRE(b []byte) {
 	l.what = unreadable
-	if len(b) < l.at+greLen {
-		return
+	if h, ok := ReadGRE(b, l.at); ok {
+		l.at, l.tunnel, l.what = h.Next, Tunnel{Kind: GRE, ID: h.Key}, byEtherType(h.Type)
 	}
-	flags, etherType := binary.BigEndian.Uint16(b[l.at:]), binary.BigEndian.Uint16(b[l.at+2:])
-	if flags&greUnknown != 0 {
-		return
-	}
-	l.at += greLen
-	l.tunnel.Kind = GRE
-	if flags&greChecksum != 0 {
-		l.at += greFieldLen
-	}
-	if flags&greKey != 0 {
-		if len(b) < l.at+greFieldLen {
-			return
-		}
-		l.tunnel.ID = binary.BigEndian.Uint32(b[l.at:])
-		l.at += greFieldLen
-	}
-	if flags&greSequence != 0 {
-		l.at += greFieldLen
-	}
-	l.what = byEtherType(etherType)
 }
 
 // byEtherType is what follows a tunnel header that names it by an EtherType.

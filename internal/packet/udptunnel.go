@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// UDP destination ports of tunnels that only the domain filter reads. Parse follows VXLAN alone.
+// UDP destination ports of tunnels that the domain filter reads, and some of them ParseOverlay. Parse follows VXLAN alone.
 const (
 	l2tpPort     = 1701 // RFC 2661, RFC 3931
 	gtpuPort     = 2152 // 3GPP TS 29.281
@@ -17,7 +17,7 @@ const (
 	oldVXLANPort = 8472 // VXLAN before RFC 7348, still Linux's default
 )
 
-// udpPayload is payloadOf for the tunnels that only the domain filter reads. What their receivers discard or don't forward is nothing.
+// udpPayload is payloadOf for these tunnels. What their receivers discard or don't forward is nothing.
 func udpPayload(b []byte, p *Parsed) payload {
 	l := payload{at: int(p.L4), end: int(p.IPEnd)}
 	b = b[:min(len(b), l.end)]
@@ -116,7 +116,7 @@ func (l *payload) afterGTPU(h []byte) {
 func (l *payload) afterGPE(h []byte) {
 	const known, nextProtocol = 0x0c, 0x04 // flags; the others are reserved, or a version
 	l.at += vxlanLen
-	l.what = unreadable
+	l.what, l.tunnel = unreadable, networkOf(h)
 	switch {
 	case h[0]&^known != 0:
 	case h[0]&nextProtocol == 0: // as VXLAN
@@ -135,5 +135,8 @@ func (l *payload) afterGeneve(h []byte) {
 		return
 	}
 	l.at += length + int(h[0]&0x3f)*optionWord
-	l.what = byEtherType(binary.BigEndian.Uint16(h[2:]))
+	l.what, l.tunnel = byEtherType(binary.BigEndian.Uint16(h[2:])), networkOf(h)
 }
+
+// networkOf is the virtual network that a header of VXLAN-GPE or Geneve names in the same place as VXLAN's. It is of VXLAN's kind.
+func networkOf(h []byte) Tunnel { return Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(h[4:]) >> 8} }

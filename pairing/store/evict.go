@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	searchSlots = 32  // slots that a search looks at
-	searchPause = 1e6 // ns between two searches that find nothing: otherwise each of many flows would search all the time
+	searchSlots = 32                 // slots that a search looks at
+	golden      = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly
+	longAlone   = 1000               // ms without a peer flow, after which a flow makes way for one whose source has as many flows
+	searchPause = 1e6                // ns between two searches that find nothing: otherwise each of many flows would search all the time
 )
 
 // sources counts the flows that have a slot and were never paired, by the hash of their source. Each source has a count in both rows, which it
@@ -31,8 +33,8 @@ func (c *sources) add(source uint64, n uint32) {
 }
 
 // newcomer counts the slot's flow, which has no peer flow yet.
-func (s *Slot) newcomer(source uint64) {
-	s.p.source = source
+func (s *Slot) newcomer(source uint64, now int64) {
+	s.p.source, s.p.began = source, uint32(now/1e6)
 	if s.p.counted.Swap(1) == 0 {
 		s.s.unpaired.add(source, 1)
 	}
@@ -51,8 +53,8 @@ type pause struct {
 	flows uint32
 }
 
-// Reclaim takes back empty slots, under Store.Lock, when a flow of a source gets none, or no group. It looks at a few slots from where it stopped
-// before. again: there is one now, or will be after an eviction. If it finds no empty one it returns the slot of a flow to be evicted: one that has ended, or the one that has no peer flow and whose
+// Reclaim takes back empty slots, under Store.Lock, when a flow of a source gets none, or no group. It looks at a few slots, which lie far apart: near each
+// other are often those of one kind of flows. again: there is one now, or will be after an eviction. If it finds no empty one it returns the slot of a flow to be evicted: one that has ended, or the one that has no peer flow and whose
 // source has most such flows, if these are more than those of the given source. Then the caller has the lock of the victim's group, has to empty the
 // slot, and to call Evicted.
 func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bool) (victim Slot, found, again bool) {
@@ -62,14 +64,14 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 	}
 	s.full = pause{now + searchPause, most}
 	for range min(searchSlots, s.usedSlots) {
-		s.hand = s.hand%s.usedSlots + 1
-		slot := s.At(s.hand)
+		s.searched += golden
+		slot := s.At(1 + uint32(s.searched>>32*uint64(s.usedSlots)>>32))
 		g := slot.g
 		if g.index == 0 || !g.lock.Try() {
 			continue
 		}
 		alone := g.attached[0]+g.attached[1] == 1
-		switch flows := slot.burden(ended); {
+		switch flows := slot.burden(now, ended); {
 		case slot.Ref() == 0:
 			s.detach(&slot.View)
 		case flows > most && (alone || !group):
@@ -84,7 +86,7 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 	if !found || !victim.g.lock.Try() {
 		return Slot{}, false, false
 	}
-	if victim.burden(ended) == 0 {
+	if victim.burden(now, ended) == 0 {
 		victim.g.lock.Release()
 		return Slot{}, false, false
 	}
@@ -92,15 +94,20 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 	return victim, true, true
 }
 
-// burden is the number of flows without a peer flow that the source of the slot's flow has, 0 if the flow has a peer flow; the maximum if it has ended.
-func (v *View) burden(ended func(Ref) bool) uint32 {
+// burden is the number of flows without a peer flow that the source of the slot's flow has, and one more if the flow has had none for long; 0 if it has
+// a peer flow, the maximum if it has ended.
+func (v *View) burden(now int64, ended func(Ref) bool) (flows uint32) {
 	if ended(v.Ref()) {
 		return math.MaxUint32
 	}
 	if _, paired := v.Peer(); paired {
 		return 0
 	}
-	return max(v.s.unpaired.count(v.p.source), 1)
+	flows = max(v.s.unpaired.count(v.p.source), 1)
+	if uint32(now/1e6)-v.p.began > longAlone {
+		flows++
+	}
+	return flows
 }
 
 // spare reports whether there is an unused slot, with the nodes that may lead to it, or an unused group.

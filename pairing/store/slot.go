@@ -213,7 +213,7 @@ func (v *View) WithPort(side int, port uint16) (set Set) {
 func (s *Slot) Opposite(n int) (Slot, bool) { return s.s.Slot(s.g, 1-s.Side(), n) }
 
 // Occupy gives a slot to a flow, whose source has this hash. At first no flow of the other side is ruled out as its peer flow.
-func (s *Slot) Occupy(r Ref, id Identity, source uint64) (lease uint16) {
+func (s *Slot) Occupy(r Ref, id Identity, source uint64, now int64) (lease uint16) {
 	p := s.p
 	p.lease = max((p.lease+1)&leaseMask, 1)
 	p.peer.Store(0)
@@ -223,7 +223,7 @@ func (s *Slot) Occupy(r Ref, id Identity, source uint64) (lease uint16) {
 	if n := int32(s.n) + 1; n > s.g.used[s.side].Load() {
 		s.g.used[s.side].Store(n)
 	}
-	s.newcomer(source)
+	s.newcomer(source, now)
 	p.owner.Store(uint64(r))
 	s.g.flows[s.side].Add(1)
 	return p.lease

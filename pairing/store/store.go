@@ -9,7 +9,7 @@
 // has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide.
 //
 // A flow that ends leaves its slot empty, for a later flow of its side. If the store needs a slot or a group and has none, it looks at some
-// slots, from where it stopped before, and takes back the empty ones, with their nodes and groups (Reclaim). If that isn't enough, the caller may
+// slots, and takes back the empty ones, with their nodes and groups (Reclaim). If that isn't enough, the caller may
 // evict one of the flows that it has looked at. The flows that were never paired are counted by their sources. Evicted is the flow of the source
 // that has most of them, and only for a flow whose source has fewer. So a source that sends to many addresses, from which nothing returns, makes
 // way for the others. A flow that has a peer flow is never evicted.
@@ -91,7 +91,7 @@ type Store struct {
 	freeGroup, freeSlot, freeNode    uint32
 
 	unpaired sources
-	hand     uint32 // where the next Reclaim begins
+	searched uint64 // where the last Reclaim has ended, as a part of 2^64
 	full     pause
 }
 

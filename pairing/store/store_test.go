@@ -23,7 +23,7 @@ func TestEmptyFirst(t *testing.T) {
 		if !ok || slot.Number() != n {
 			t.Fatalf("flow %d: slot %d, %v", n, slot.Number(), ok)
 		}
-		slot.Occupy(MakeRef(0, 1, uint32(n+1)), 0, 1)
+		slot.Occupy(MakeRef(0, 1, uint32(n+1)), 0, 1, 0)
 		last = slot
 	}
 	ended := func(r Ref) bool { return r.Index() == 3 }
@@ -43,7 +43,7 @@ func TestLease(t *testing.T) {
 	var slots [2]Slot
 	for side := range slots {
 		slots[side], _ = s.Empty(g, side, 0, func(Ref) bool { return true })
-		slots[side].Occupy(MakeRef(0, 1, uint32(side+1)), 0, 1)
+		slots[side].Occupy(MakeRef(0, 1, uint32(side+1)), 0, 1, 0)
 	}
 	a, b := &slots[0], &slots[1]
 	old := a.Lease()
@@ -53,7 +53,7 @@ func TestLease(t *testing.T) {
 	if _, ok := b.LinkedPeer(b.Link()); !ok || !a.Sent().Valid() || !a.Ack().Valid() || !a.SentBy(old).Valid() || !a.AckBy(old).Valid() {
 		t.Fatalf("sent %#x, acknowledged %#x, linked %v", a.Sent(), a.Ack(), ok)
 	}
-	now := a.Occupy(MakeRef(0, 2, 1), 0, 1)
+	now := a.Occupy(MakeRef(0, 2, 1), 0, 1, 0)
 	a.PublishSent(now, MakeSent(50, 90, now))
 	a.PublishAck(now, MakeAck(70, now))
 	a.PublishSent(old, MakeSent(1, 2, old))

@@ -216,6 +216,7 @@ type Record struct {
 	counted atomic.Uint32 // whether the flow is counted in Store.unpaired, 0 or 1
 	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
 	ended atomic.Uint32
+	began uint32 // when the slot was assigned, as ended
 	free  uint32 // under Store.Lock: of a slot in no group, the next one
 }
 

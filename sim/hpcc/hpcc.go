@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -181,26 +182,15 @@ func (w *words) number(what string, least, most float64) float64 {
 	return v
 }
 
-// rate reads a rate such as 100Gbps, in bit/s.
+// rate reads a rate such as 100Gbps, in bit/s. ns-3 also writes Kbps.
 func (w *words) rate() uint64 {
-	const expected = "a rate such as 100Gbps or 40Mbps"
 	word := w.next()
-	for _, unit := range []struct {
-		suffix string
-		factor float64
-	}{{"Gbps", 1e9}, {"Mbps", 1e6}, {"Kbps", 1e3}, {"kbps", 1e3}, {"bps", 1}} {
-		digits, ok := strings.CutSuffix(word, unit.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(digits, 64)
-		if err != nil || !(v*unit.factor >= 1e5 && v*unit.factor <= 1e14) {
-			break
-		}
-		return uint64(math.Round(v * unit.factor))
+	v, err := units.Parse(strings.Replace(word, "Kbps", "kbps", 1), units.Rates)
+	if err != nil || v < 100_000 || v > 100_000_000_000_000 {
+		w.fail(word, "a link's rate", "a rate such as 100Gbps or 40Mbps")
+		return 0
 	}
-	w.fail(word, "a link's rate", expected)
-	return 0
+	return v
 }
 
 // delay reads a delay such as 1000ns or 0.001ms, in ns.

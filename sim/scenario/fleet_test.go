@@ -1,14 +1,37 @@
 package scenario_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
+
+var updateFleet = flag.Bool("update-fleet", false, "write the table of docs/fleet.md")
+
+// tabled compares the row of the table in docs/fleet.md that begins with a network's name: notifications, lost packets and goodput without the fleet, and with it.
+func tabled(t *testing.T, network string, alone, together *sim.Result) {
+	t.Helper()
+	const page = "../../docs/fleet.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := fmt.Sprintf("| %s | %d, %d | %d, %d | %.2f, %.2f |", network, alone.Sent, together.Sent, alone.Dropped, together.Dropped, alone.All.Goodput/1e9, together.All.Goodput/1e9)
+	old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(network) + ` \|.*$`).Find(text)
+	if *updateFleet && old != nil {
+		err = os.WriteFile(page, []byte(strings.Replace(string(text), string(old), row, 1)), 0o600)
+	}
+	if err != nil || old == nil || string(old) != row && !*updateFleet {
+		t.Errorf("%s has %q, expected (%v; scripts/figures writes it) %s", page, old, err, row)
+	}
+}
 
 const series = `name: series
 length: 100ms
@@ -45,6 +68,7 @@ func TestFleetInSeries(t *testing.T) {
 		text := strings.Replace(series, "%NEAR%", c.near, 1)
 		alone := run(t, parse(t, text), c.r)
 		together := run(t, parse(t, text+"fleet: {delay: 200us}\n"), c.r)
+		tabled(t, fmt.Sprintf("two in series, the first of %s, %v", c.near, c.r), alone.Result, together.Result)
 		lossy := run(t, parse(t, text+"fleet: {delay: 5ms, jitter: 5ms, loss: 0.3}\n"), c.r)
 		for _, o := range []struct {
 			name  string
@@ -102,6 +126,9 @@ func TestFleetECMP(t *testing.T) {
 	}
 	together := run(t, builtIn(t, "four-gateways", length), scenario.LongHaulCNP)
 	alone := run(t, builtIn(t, "four-gateways", length, "fleet.loss=1"), scenario.LongHaulCNP)
+	if !thorough {
+		tabled(t, "four that learn QPs, on paths of ECMP, long-haul-cnp", alone.Result, together.Result)
+	}
 	for name, o := range map[string]*scenario.Outcome{"shared": together, "not shared": alone} {
 		t.Logf("%s: %d notifications, %d packets dropped, goodput %.2f Gbit/s, %d of %d flows finished, %d failed",
 			name, o.Sent, o.Dropped, o.All.Goodput/1e9, o.All.Finished, o.All.Flows, o.All.Failed)

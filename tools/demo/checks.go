@@ -11,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/decode"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -91,7 +92,7 @@ func congested(l load) []check {
 		{fmt.Sprintf("the WAN port then keeps to its rate within %d%%", tolerance), func(r *run) (bool, string) {
 			const percent = 100
 			rate := r.data.usualRate(l.settled(), end)
-			return math.Abs(rate/wanRate-1)*percent <= tolerance, fmt.Sprintf("%.3f Mbit/s of %d", rate*1e-6, int64(wanRate/1e6))
+			return math.Abs(rate/wanRate-1)*percent <= tolerance, fmt.Sprintf("%s of %s", units.Rate(rate), units.Rate(float64(wanRate)))
 		}},
 	}
 }
@@ -144,10 +145,10 @@ func helped(without *run, l load) []check {
 		{fmt.Sprintf("helped: the peak of the queue is at most a fifth of %s", kilo(without.wan.WatermarkBytes)), func(r *run) (bool, string) {
 			return r.wan.WatermarkBytes*shorter <= without.wan.WatermarkBytes, kilo(r.wan.WatermarkBytes)
 		}},
-		{fmt.Sprintf("helped: the goodput while more is offered is at least %g%% of the WAN port's rate, in place of %.1f Mbit/s", part*percent, before*1e-6),
+		{fmt.Sprintf("helped: the goodput while more is offered is at least %g%% of the WAN port's rate, in place of %s", part*percent, units.Rate(before)),
 			func(r *run) (bool, string) {
 				_, goodput := r.data.portRate(settled, end)
-				return goodput >= part*wanRate, fmt.Sprintf("%.1f Mbit/s", goodput*1e-6)
+				return goodput >= part*wanRate, units.Rate(goodput)
 			}},
 	}
 }

@@ -39,7 +39,7 @@ func draw(name string, runs []*run, l load) error {
 
 // drawOn draws the WAN queue, and below it the sender's rate, with a line for each run.
 func drawOn(c plotdraw.Canvas, runs []*run, l load) error {
-	queue, rate := newPlot("WAN queue, KB", l), newPlot("sent, Mbit/s", l)
+	queue, rate := newPlot("WAN queue, KB", l), newPlot("sent, Mbps", l)
 	rate.X.Label.Text = "time, s"
 	for i, r := range runs {
 		var queued, sent plotter.XYs

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 func main() {
@@ -95,7 +96,7 @@ func show(w io.Writer, dir, svg string, load load) error {
 		}
 	}
 	fmt.Fprintf(w, "\nHOSTS AND WAN QUEUE, %s\n", load.explain())
-	fmt.Fprintln(w, "  sent, arrived: Mbit/s on the line; queue: the longest of samples every 50 ms, KB; lost: packets of those sent; notified: notifications")
+	fmt.Fprintln(w, "  sent, arrived: Mbps on the line; queue: the longest of samples every 50 ms, KB; lost: packets of those sent; notified: notifications")
 	for pair := range slices.Chunk(runs, 2) { // of which a terminal is wide enough
 		showTable(w, pair, load)
 	}
@@ -203,7 +204,7 @@ func (l load) String() string {
 }
 
 func (l load) explain() string {
-	return fmt.Sprintf("with %d, then %d, then %d Mbit/s offered to a WAN port of %d", l[0].rate/1e6, l[1].rate/1e6, l[2].rate/1e6, int64(wanRate/1e6))
+	return fmt.Sprintf("with %s, then %s, then %s offered to a WAN port of %s", units.Rate(l[0].rate), units.Rate(l[1].rate), units.Rate(l[2].rate), units.Rate(float64(wanRate)))
 }
 
 // overload is when more than the WAN port's rate is offered, counted from the first frame.

@@ -25,6 +25,11 @@ func (s *sources) pages() ([]page, error) {
 	if err != nil {
 		return nil, err
 	}
+	planning := page{file: "docs/planning.md", sentences: []sentence{{"Latency through the gateway without other traffic is # (p50) and # (p99.9)",
+		[]string{cell("latency_p50_us", 2), cell("latency_p999_us", 2)}}}}
+	for i, rate := range []string{"100G", "200G", "400G"} {
+		planning.sentences = append(planning.sentences, sentence{"| " + rate + " | # | # |", []string{s.cores["1 KB payload"][i], s.cores["4 KB payload"][i]}})
+	}
 	possible, early, late := gigabits(s.cnp.Possible), inTime(s.cnp.SlowDown), inTime(s.ecn.SlowDown)
 	pages := []page{
 		{file: "README.md", sentences: []sentence{
@@ -35,6 +40,9 @@ func (s *sources) pages() ([]page, error) {
 			{"without a NIC: # Mpps of 1 KB payloads, # of `testpmd csum`", []string{number(cell("fwd1k_csum", 2)), cell("fwd1k_csum", 4)}},
 		}, blocks: []block{{"HOSTS AND WAN QUEUE", demo}, {"1: queue wan/default", try}}},
 		{file: "docs/overview.svg", sentences: []sentence{{">after #</text>", []string{early}}, {"then the receiver's CNP, after #</text>", []string{late}}}},
+		planning,
+		{file: "docs/effect.md", sentences: []sentence{{"**HPCC** reaches # Gbps in `incast-10ms`", s.others[:1]},
+			{"only pauses: # Gbps in `incast-10ms`, but # with a loop of 200 us", s.others[1:]}}},
 		{file: "docs/incast.svg", whole: drawDepths(s.ecn, s.cnp)},
 	}
 	return pages, failed

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 // sources are what figures are taken from.
 type sources struct {
 	ecn, cnp *scenario.Outcome   // incast-10ms without and with cnpgate
+	others   []string            // goodput in Gbps of incast-10ms: HPCC, PPFC, PPFC with a loop of 200 us
 	bench    map[string][]string // the cells of a row of docs/performance.md, by the row's name
 	cores    map[string][]string // cores for 100G, 200G and 400G, by the frames
 	demo     []string            // lines that scripts/demo printed
@@ -25,8 +27,23 @@ const demoFile, tryFile = "testdata/figures/demo.txt", "testdata/figures/try.txt
 
 func readSources(root string) (s *sources, err error) {
 	s = &sources{bench: map[string][]string{}, cores: map[string][]string{}}
-	if s.ecn, s.cnp, err = simulate(); err != nil {
-		return nil, err
+	for _, run := range []struct {
+		response scenario.Response
+		settings []scenario.Setting
+		to       **scenario.Outcome
+	}{
+		{scenario.ECN, nil, &s.ecn}, {scenario.StandardCNP, nil, &s.cnp},
+		{scenario.FastCNPHPCC, nil, nil}, {scenario.PPFC, nil, nil}, {scenario.PPFC, []scenario.Setting{{Key: "topology.dumbbell.delay", Value: "50us"}}, nil},
+	} {
+		outcome, err := simulate(run.response, run.settings)
+		if err != nil {
+			return nil, err
+		}
+		if run.to != nil {
+			*run.to = outcome
+		} else {
+			s.others = append(s.others, gigabits(outcome.All.Goodput))
+		}
 	}
 	for file, to := range map[string]*[]string{demoFile: &s.demo, tryFile: &s.try} {
 		text, err := os.ReadFile(filepath.Join(root, file))
@@ -44,28 +61,25 @@ func readSources(root string) (s *sources, err error) {
 		switch name := strings.Trim(cells[0], "`"); {
 		case name != cells[0]:
 			s.bench[name] = cells
-		case strings.HasSuffix(name, " payload"):
+		case strings.HasSuffix(name, " payload") && len(cells) == 4:
 			s.cores[name] = cells[1:]
 		}
+	}
+	if s.cores["1 KB payload"] == nil || s.cores["4 KB payload"] == nil {
+		return nil, errors.New("docs/performance.md has no cores for 1 KB payload and 4 KB payload at three rates; scripts/bench --docs writes them")
 	}
 	return s, nil
 }
 
-const incast = "incast-10ms"
-
-// simulate runs incast-10ms without and with cnpgate, with its defaults and seed 1.
-func simulate() (ecn, cnp *scenario.Outcome, err error) {
-	text, _ := scenarios.Find(incast)
-	s, err := scenario.Parse(incast, text, nil, nil)
+// simulate runs incast-10ms with a response and settings, with the gateway's defaults and seed 1.
+func simulate(response scenario.Response, settings []scenario.Setting) (*scenario.Outcome, error) {
+	const name = "incast-10ms"
+	text, _ := scenarios.Find(name)
+	s, err := scenario.Parse(name, text, settings, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for response, to := range map[scenario.Response]**scenario.Outcome{scenario.ECN: &ecn, scenario.StandardCNP: &cnp} {
-		if *to, err = s.Run(response, nil); err != nil {
-			return nil, nil, err
-		}
-	}
-	return ecn, cnp, nil
+	return s.Run(response, nil)
 }
 
 // cell is a cell of a row of docs/performance.md, rounded to three digits: 2 is cnpgate's figure, 4 the ratio.

@@ -1,4 +1,4 @@
-// Quantities as text, in the units of cnpgate's tables: decimal prefixes, three or four digits.
+// Quantities as text, in the notation of cnpgate's tables: decimal prefixes, three or four digits.
 
 const scaled = (value, units, base) => {
   let i = 0;
@@ -7,11 +7,11 @@ const scaled = (value, units, base) => {
     i++;
   }
   const digits = Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return value.toFixed(digits) + "\u00a0" + units[i];
+  return value.toFixed(digits) + units[i];
 };
 
 export const bytes = (n) => (n == null ? "–" : scaled(n, ["B", "KB", "MB", "GB", "TB"], 1));
-export const rate = (n) => (n == null ? "–" : scaled(n, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"], 1));
+export const rate = (n) => (n == null ? "–" : scaled(n, ["bps", "kbps", "Mbps", "Gbps", "Tbps"], 1));
 export const count = (n) => (n == null ? "–" : Math.round(n).toLocaleString("en"));
 export const percent = (n) => (n == null ? "–" : (100 * n).toFixed(n < 0.1 ? 1 : 0) + "\u00a0%");
 
@@ -19,7 +19,7 @@ export const percent = (n) => (n == null ? "–" : (100 * n).toFixed(n < 0.1 ? 1
 export const time = (ns) => {
   if (ns == null) return "–";
   if (ns < 0) return "never";
-  if (ns < 1e9) return scaled(ns, ["ns", "µs", "ms"], 1);
+  if (ns < 1e9) return scaled(ns, ["\u00a0ns", "\u00a0µs", "\u00a0ms"], 1);
   if (ns < 120e9) return (ns / 1e9).toFixed(ns < 10e9 ? 2 : 1) + "\u00a0s";
   if (ns < 7200e9) return Math.round(ns / 60e9) + "\u00a0min";
   return (ns / 3600e9).toFixed(1) + "\u00a0h";

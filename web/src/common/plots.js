@@ -4,6 +4,7 @@ import { el, setText } from "./dom.js";
 import { colour, onTheme, seriesStyle } from "./theme.js";
 import * as format from "./format.js";
 
+const whole = Array.from({ length: 46 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // distances of ticks of counts
 const tableRows = 40; // of a data table: evenly spaced samples
 
 // Plot shows series over time in an element.
@@ -56,7 +57,7 @@ export class Plot {
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
         y: { range: range ?? ((u, min, max) => [0, Math.max(max, this.highest ?? 0) * 1.05 || 1]) } },
-      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value) }],
+      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value), ...(value === format.count && { incrs: whole }) }],
       series: [{}, ...styles.map((s) => ({ label: s.label, stroke: () => colour(s.colour), dash: s.dash, width: s.width ?? 1.5, show: !s.hidden,
         points: s.points ?? { show: false }, paths: s.paths, fill: s.fill && (() => colour(s.fill)) }))],
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },

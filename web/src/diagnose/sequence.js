@@ -14,6 +14,7 @@ const kinds = [
   { kind: "twice", title: "came twice", colour: "s3", shape: "ring" },
   { kind: "again", title: "sent again", colour: "bad", shape: "diamond" },
   { kind: "response-again", title: "READ response again", colour: "s1", shape: "diamond" },
+  { kind: "dropped", title: "dropped by this gateway", colour: "bad", shape: "square" },
   { kind: "ce", title: "congestion mark (CE)", colour: "s1", shape: "plus" },
   { kind: "rnr-nak", title: "receiver not ready (RNR NAK)", colour: "s6", shape: "ring" },
   { kind: "nak", title: "receiver asks again (NAK)", colour: "text", shape: "cross" },

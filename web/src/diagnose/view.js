@@ -43,17 +43,19 @@ const worst = (rows, verdict) => {
 };
 
 // View shows a report in its node.
-//   trace(connection, requester, progress)  promises the points of one end's requests; null: there are none
+//   trace(connection, requester, progress)  promises the points of one end's requests
+//   recording  what it does meanwhile, if it has to be asked for each time; else the worst connection is shown at once
 export class View {
-  constructor({ trace }) {
+  constructor({ trace, recording }) {
     this.traceOf = trace;
+    this.recording = recording;
     this.answer = el("section", { class: "panel answer", "aria-labelledby": "conclusion" });
     this.verdicts = el("ol", { class: "verdicts" });
     this.others = el("button", { type: "button", onclick: () => this.showVerdicts(this.report.verdicts.length) });
-    this.sequence = trace && new Sequence();
+    this.sequence = new Sequence();
     this.plotTitle = el("p", { class: "subject" });
     this.plotState = el("p", { class: "muted", role: "status" });
-    this.evidence = trace && el("section", { class: "panel evidence", "aria-labelledby": "evidence" }, el("h2", { id: "evidence" }, "Evidence: one connection over time"), this.plotTitle, this.plotState, this.sequence.node,
+    this.evidence = el("section", { class: "panel evidence", "aria-labelledby": "evidence" }, el("h2", { id: "evidence" }, "Evidence: one connection over time"), this.plotTitle, this.plotState, this.sequence.node,
       el("details", { class: "how" }, el("summary", {}, "How to read it"), el("p", {}, "Time runs to the right. The packets of the connection are numbered (PSN), upwards. A healthy transfer is one line that climbs, and the line of answers follows it at the distance of a round trip."),
         el("p", {}, "A step back in red was sent before: the same numbers once more. A cross is a receiver that misses a packet and asks for it. A dashed box is a packet that never came past here. Triangles at the top are CNPs, which ask the sender to slow down.")));
     this.text = el("input", { type: "search", placeholder: "address, QP, verdict", oninput: () => this.fill() });
@@ -104,7 +106,7 @@ export class View {
 
   endCell(row) {
     const [from] = ends(row), name = `${from.ip} (${from.qp ?? "?"})`;
-    return this.sequence ? el("button", { type: "button", class: "link", title: "Show it on the plot", onclick: () => this.plot(row, true) }, name) : name;
+    return el("button", { type: "button", class: "link", title: "Show it on the plot", onclick: () => this.plot(row, true) }, name);
   }
 
   // show shows a report. warnings are about the capture itself.
@@ -116,8 +118,12 @@ export class View {
     this.showRead(warnings);
     this.tables.hidden = this.rows.length === 0;
     this.fill();
-    if (!this.sequence) return;
     this.evidence.hidden = this.rows.length === 0;
+    if (this.recording) {
+      this.sequence.node.hidden = !this.plotted;
+      if (!this.plotted) setText(this.plotState, "Choose a connection below, or the button of what is wrong: its packets are recorded from then on.");
+      return;
+    }
     const row = worst(this.rows, report.verdicts[0]);
     if (row) this.plot(row);
   }
@@ -160,7 +166,7 @@ export class View {
       open.length > 0 ? el("p", { class: "muted open" }, open.map(([name, what]) => `${name} is ${what}`).join("; ") + ".") : null,
       el("p", { class: "row" },
         commands.length > 0 ? el("button", { type: "button", class: "primary", onclick: () => this.copy(commands.join("\n") + "\n", said) }, "Copy the commands to change") : null,
-        this.sequence && about ? el("button", { type: "button", onclick: () => this.plot(row, true) }, "Show it on the plot") : null, said));
+        about ? el("button", { type: "button", onclick: () => this.plot(row, true) }, "Show it on the plot") : null, said));
   }
 
   async copy(text, said) {
@@ -176,7 +182,7 @@ export class View {
   async plot(row, scroll) {
     this.plotted = row;
     setText(this.plotTitle, nameOf(row));
-    const reading = "Reading the capture for this connection";
+    const reading = this.recording ?? "Reading the capture for this connection";
     setText(this.plotState, reading + "…");
     this.sequence.node.classList.add("stale");
     if (scroll) this.evidence.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
@@ -185,6 +191,8 @@ export class View {
       const trace = await this.traceOf(row.connection, row.side.requester, ({ read, size }) => row === this.plotted && setText(this.plotState, `${reading}: ${format.percent(read / size)}`));
       if (row !== this.plotted) return;
       setText(this.plotState, row.record.verdicts.length ? row.record.verdicts.map(titleOf).join("; ") + "." : "Nothing wrong was found in this connection.");
+      this.sequence.node.hidden = trace.points.length === 0;
+      if (trace.points.length === 0) return setText(this.plotState, "No packet of it was recorded: none has passed, or there is too much traffic to inspect all of it. Choose it again to try again.");
       this.sequence.node.classList.remove("stale");
       this.sequence.show(trace);
     } catch (error) {

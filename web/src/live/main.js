@@ -67,7 +67,7 @@ const redrawn = () => {
 };
 state.listen((kind) => {
   due.add(kind);
-  if (!timer) timer = setTimeout(redrawn, live ? redraw : 100);
+  if (!timer) timer = setTimeout(redrawn, live && connected ? redraw : 100); // what comes first is shown soon
 });
 
 const say = (text, bad) => {
@@ -79,7 +79,7 @@ const say = (text, bad) => {
 // describe says in the header which gateway it is, its mode, and in a sentence whether it is well.
 const describe = () => {
   const v = state.version, { mode, sentence, bad } = wellness(state);
-  say(`${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version : ""}: connected; ${mode}. ${sentence}`, false);
+  say(`${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version.replace(/\b([0-9a-f]{8})[0-9a-f]{32}\b/, "$1") : ""}: connected; ${mode}. ${sentence}`, false);
   status.classList.toggle("ill", bad);
 };
 
@@ -148,7 +148,7 @@ const play = async () => {
   };
   const player = new Player(recording.events ?? [], { restart, apply });
   byId("main").prepend(player.node);
-  title = recording.title;
+  title = recording.title || "a run";
   setText(byId("title"), `cnpgate: recording of ${title}`);
   say("");
 };

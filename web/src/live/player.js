@@ -16,7 +16,7 @@ export class Player {
     // As fast as the whole takes about 20 s.
     this.speed.value = String(speeds.findLast((s) => this.length / s >= 20000) ?? speeds[0]);
     this.node.hidden = this.length === 0;
-    this.seek(0);
+    this.seek(events.find((e) => e.kind === "counters")?.at_ms ?? 0); // the start, as soon as there is something to see
   }
 
   seek(to) {

@@ -20,7 +20,7 @@ export const wellness = (state) => {
   if (dropping.length) parts.push(`${format.count(dropping.reduce((n, p) => n + p.rates.dropped, 0))} frames a second are dropped at ${few(dropping.map((p) => p.name))}`);
   if (services.length) parts.push(`${few(services)} ${services.length === 1 ? "doesn't" : "don't"} work`);
   if (notices.length) parts.push(notices.length === 1 ? "1 thing needs attention" : `${notices.length} things need attention`);
-  const sentence = !state.health ? "Its health is not known." : parts.length ? parts.join("; ") + "." : `All is well: ${ports.length === 1 ? "its port forwards" : `all ${ports.length} ports forward`}, and nothing is dropped.`;
+  const sentence = !state.health ? "Its health is not known." : parts.length ? parts.join("; ") + "." : `All is well: ${ports.length === 2 ? "both ports forward" : `all ${ports.length} ports forward`}, and nothing is dropped.`;
   return { mode: modeText(state.mode), sentence, bad: problems.length > 0, dropping };
 };
 

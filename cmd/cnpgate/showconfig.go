@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+)
+
+// showConfigCommand prints the configuration in force.
+func showConfigCommand() *cobra.Command {
+	var f showFlags
+	var diff, asRead bool
+	c := &cobra.Command{
+		Use:   "config [--diff | --as-read] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the configuration of the running gateway, with defaults, or how its file differs",
+		Long: `The keys of the file with their values, and as comments the defaults of the others and what is calculated for each port, such as the depth above which senders
+are notified; cnpgate check reads it. Comments at the top have the file's name, the SHA-256 of its text, and what is in force besides the file. --diff prints instead
+what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. -o json prints the API's
+answer to GET /v1/config, or with --diff to POST /v1/reload?dry_run=true.`,
+	}
+	f.command(c, showable{})
+	c.Flags().BoolVar(&diff, "diff", false, "what the present file would change")
+	c.Flags().BoolVar(&asRead, "as-read", false, "the text of the file as the gateway read it")
+	c.MarkFlagsMutuallyExclusive("diff", "as-read")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case diff:
+			return (&reloadFlags{showFlags: f, dryRun: true}).reload(c)
+		case asRead:
+			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error { return printConfig(to, c, "", c.Text) }))
+		}
+		s := printed(api.ConfigPath, func(io.Writer, *api.Config) error { return nil })
+		s.print = func(ctx context.Context, client *api.Client, to io.Writer) error {
+			c, err := api.Get[api.Config](ctx, client, api.ConfigPath)
+			if err != nil {
+				return err
+			}
+			var notices strings.Builder
+			if err := printNotices(ctx, client, &notices, "# "); err != nil {
+				return err
+			}
+			return printConfig(to, c, notices.String(), c.Effective)
+		}
+		return f.show(c, s)
+	}
+	return c
+}
+
+func printConfig(to io.Writer, c *api.Config, notices, text string) error {
+	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s%s", c.File, c.ConfigHash, notices, text)
+	return err
+}
+
+// printNotices prints what is in force besides the configuration file, such as another mode, and that the file differs.
+func printNotices(ctx context.Context, client *api.Client, to io.Writer, prefix string) error {
+	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
+	if err != nil {
+		return err
+	}
+	for _, n := range h.Notices {
+		if _, err := fmt.Fprintf(to, "%s%s\n", prefix, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

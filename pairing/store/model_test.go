@@ -1,0 +1,199 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"pgregory.net/rapid"
+)
+
+// modelStore is a small store, and what must be true of it.
+type modelStore struct {
+	*Store
+	flows map[Ref]Slot
+	pairs map[Ref]Ref
+	from  map[Ref]uint64 // the source of a flow that was never paired
+	next  uint32
+	now   int64
+}
+
+func never(Ref) bool { return false }
+
+// begin gives a new flow a slot as pairing does, and returns false if it gets none.
+func (m *modelStore) begin(t *rapid.T, k Key, side int) (r Ref, ok bool) {
+	source := k.Hosts[side].Lo * 0x9e3779b97f4a7c15
+	most := m.unpaired.count(source)
+	hash := k.Hash(&[6]uint64{1, 2, 3, 4, 5, 6})
+	g := m.Make(&k, hash)
+	if g == nil && m.evict(t, source, most, true) {
+		g = m.Make(&k, hash)
+	}
+	if g == nil {
+		return 0, false
+	}
+	g.Lock().Try()
+	slot, ok := m.Empty(g, side, m.now, never)
+	if !ok && m.evict(t, source, most, false) {
+		slot, ok = m.Empty(g, side, m.now, never)
+	}
+	if ok {
+		m.next++
+		r = MakeRef(0, 1, m.next)
+		slot.Occupy(r, 0, source, m.now)
+		m.flows[r], m.from[r] = slot, source
+	}
+	m.Tidy(g)
+	g.Lock().Release()
+	return r, ok
+}
+
+// evict checks that only a flow without a peer flow has to go, and only for a source that has no more.
+func (m *modelStore) evict(t *rapid.T, source uint64, most uint32, group bool) bool {
+	victim, found, again := m.Reclaim(source, group, m.now, never)
+	if !found {
+		return again
+	}
+	r := victim.Ref()
+	if r != 0 {
+		if m.pairs[r] != 0 {
+			t.Fatalf("flow %x is evicted, which has a peer flow", r)
+		}
+		if n := m.unpaired.count(victim.p.source); n < most {
+			t.Fatalf("flow %x is evicted, whose source has %d flows, for one of %d", r, n, most)
+		}
+		victim.Vacate(r)
+		delete(m.flows, r)
+		delete(m.from, r)
+	}
+	m.Evicted(&victim)
+	return again
+}
+
+func (m *modelStore) check(t *rapid.T) {
+	for r, slot := range m.flows {
+		if slot.Ref() != r || m.At(slot.x) != slot {
+			t.Fatalf("flow %x has lost its slot", r)
+		}
+		if at, ok := m.Slot(slot.g, slot.Side(), slot.Number()); !ok || at != slot {
+			t.Fatalf("flow %x isn't in its group", r)
+		}
+	}
+	counts := map[uint64]uint32{}
+	for _, source := range m.from {
+		counts[source]++
+	}
+	for source, n := range counts {
+		if got := m.unpaired.count(source); got < n {
+			t.Fatalf("a source has %d flows that were never paired, %d are counted", n, got)
+		}
+	}
+	nodes, slots, groups := 0, 0, 0
+	for _, x := range m.heads {
+		for ; x != 0; x = m.groups[x].next {
+			g := &m.groups[x]
+			groups++
+			if g.attached[0]+g.attached[1] == 0 {
+				t.Fatalf("group %d has no slots", x)
+			}
+			for side := range 2 {
+				n := 0
+				for i := range g.Used(side) {
+					if _, ok := m.Slot(g, side, i); ok {
+						n++
+					}
+				}
+				if n != int(g.attached[side]) {
+					t.Fatalf("group %d, side %d: %d slots, %d are counted", x, side, n, g.attached[side])
+				}
+				slots += n
+				nodes += m.below(g.trees[side], int(g.heights[side]))
+			}
+		}
+	}
+	free := 0
+	for x := m.freeNode; x != 0; x = m.nodes[x][0] {
+		free++
+	}
+	if nodes+free != int(m.usedNodes) {
+		t.Fatalf("%d nodes are in trees, %d are free, of %d", nodes, free, m.usedNodes)
+	}
+	free = 0
+	for x := m.freeSlot; x != 0; x = m.slots[x].free {
+		free++
+	}
+	if slots+free != int(m.usedSlots) {
+		t.Fatalf("%d slots are in groups, %d are free, of %d", slots, free, m.usedSlots)
+	}
+	free = 0
+	for x := m.freeGroup; x != 0; x = m.groups[x].next {
+		free++
+	}
+	if groups+free != int(m.usedGroups) {
+		t.Fatalf("%d groups are in use, %d are free, of %d", groups, free, m.usedGroups)
+	}
+}
+
+// below counts the nodes of a tree.
+func (m *modelStore) below(x uint32, height int) (n int) {
+	if x == 0 || height == 0 {
+		return 0
+	}
+	for _, y := range m.nodes[x] {
+		n += m.below(y, height-1)
+	}
+	return n + 1
+}
+
+// TestStoreModel: whatever flows begin, are paired and end, each keeps its slot until it ends or is evicted, no slot, node or group is lost, and
+// evicted are only flows without a peer flow.
+func TestStoreModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &modelStore{Store: newStore(rapid.IntRange(1, 400).Draw(t, "flows")), flows: map[Ref]Slot{}, pairs: map[Ref]Ref{}, from: map[Ref]uint64{}}
+		hosts := rapid.SampledFrom([]uint64{1, 2, 20, 1000}).Draw(t, "hosts")
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			m.now += searchPause / 2
+			k := Key{Hosts: [2]packet.Addr{{Lo: rapid.Uint64Range(1, hosts).Draw(t, "a")}, {Lo: rapid.Uint64Range(1, hosts).Draw(t, "b")}}}
+			many := rapid.IntRange(1, 270).Draw(t, "many")
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0: // connections
+				for range many {
+					a, there := m.begin(t, k, 0)
+					b, back := m.begin(t, k, 1)
+					slot, here := m.flows[a]
+					if there && back && here {
+						peer := m.flows[b]
+						slot.Pair(&peer, false)
+						m.pairs[a], m.pairs[b] = b, a
+						delete(m.from, a)
+						delete(m.from, b)
+					}
+				}
+			case 1: // a source that sends to many
+				for i := range many {
+					k.Hosts[1].Lo = uint64(1<<20 + i)
+					m.begin(t, k, 0)
+				}
+			case 2: // flows of one direction between two hosts
+				for range many {
+					m.begin(t, k, 1)
+				}
+			default: // flows end
+				for ; many > 0; many-- {
+					r := MakeRef(0, 1, rapid.Uint32Range(1, max(m.next, 1)).Draw(t, "flow"))
+					slot, lives := m.flows[r]
+					if !lives {
+						continue
+					}
+					slot.Vacate(r)
+					if peer := m.pairs[r]; peer != 0 { // which is no longer protected
+						delete(m.pairs, peer)
+					}
+					delete(m.pairs, r)
+					delete(m.flows, r)
+					delete(m.from, r)
+				}
+			}
+			m.check(t)
+		}
+	})
+}
