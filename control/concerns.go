@@ -18,6 +18,7 @@ import (
 
 const (
 	concernsEvery = 10 * time.Second
+	fleetJoins    = 15 * time.Second // until the others have been heard
 	// swappedFlows is how many flows of granted endpoints have to come from the WAN, and none from the fabric, before the ports count as swapped.
 	swappedFlows = 4
 	// examinedFlows is the number of flows of a look: the API's most.
@@ -71,6 +72,9 @@ func (g *gateway) lookAtConcerns() {
 	}
 	if text := g.swapped(); text != "" {
 		all = append(all, text)
+	}
+	if fleet := g.fleetStatus(); time.Since(g.begin) > fleetJoins {
+		all = append(all, fleet.Problems()...)
 	}
 	differs := g.fileDiffers()
 	if differs {

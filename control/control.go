@@ -242,22 +242,17 @@ type Notice struct {
 	Problem string // why the port doesn't forward, or not every frame, and what to do; "" if it forwards all
 }
 
-// account logs where the received frames went, and returns an error if some are unaccounted for.
+// account logs where the received frames went, by the counters of each port and its device, with the names and in the form of the report, without zeros, and returns an error if some are unaccounted for.
 func (g *gateway) account(r *report.Report) error {
-	g.logStatus("The gateway has stopped. These are the port's counters.")
-	return r.Counters.Check()
-}
-
-// logStatus logs the counters of each port and its device, with the names and in the form of the report, without zeros.
-func (g *gateway) logStatus(message string) {
 	for i := range g.started.Ports {
 		s := g.plane.Port(i)
 		e := g.options.Log.Info().Str("port", g.started.Ports[i].Name).Any("counters", s.Values().NonZero())
 		if device, err := g.devices.Counters(i); err == nil {
 			e = e.Any("device", device.NonZero())
 		}
-		e.Msg(message)
+		e.Msg("The gateway has stopped. These are the port's counters.")
 	}
+	return r.Counters.Check()
 }
 
 // addDeviceCounters adds the devices' own counters to the ports' part of a report. They count frames that no worker has seen.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 		g.note(g.running.Load(), "", nil, err)
 		return nil, err
 	}
-	for _, w := range next.Warnings {
+	for _, w := range newWarnings(next, before) {
 		g.options.Log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
 	}
 	changes := next.Changes(before)
@@ -63,6 +64,13 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 		done.ConfirmBy = g.tryFor(r.Confirm, before)
 	}
 	return done, nil
+}
+
+// newWarnings are the warnings about a configuration that the one before hasn't.
+func newWarnings(next, before *config.Config) []config.Warning {
+	return slices.DeleteFunc(slices.Clone(next.Warnings), func(w config.Warning) bool {
+		return slices.ContainsFunc(before.Warnings, func(b config.Warning) bool { return b.Text == w.Text })
+	})
 }
 
 // reloadedFrom is the answer to a reload that has replaced a configuration.

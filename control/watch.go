@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	sampleStep  = 50 * time.Millisecond
-	statusEvery = 30 * time.Second
+	sampleStep = 50 * time.Millisecond
 	// maxSamples bounds the timeline of a report; when it is exceeded, the sampling rate is halved.
 	maxSamples = 8192
 )
@@ -58,9 +57,8 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	for _, other := range []func(context.Context){w.guard, w.beats, w.g.watchRDMA, w.g.watchConcerns} {
 		others.Go(func() { other(ctx) })
 	}
-	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
+	tick := time.NewTicker(sampleStep)
 	defer tick.Stop()
-	defer status.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -81,8 +79,6 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			if w.g.options.Timeline {
 				w.sample(now)
 			}
-		case <-status.C:
-			w.g.logStatus("These are the port's counters so far.")
 		}
 	}
 }

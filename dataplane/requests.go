@@ -112,7 +112,7 @@ func (q *requests) translate(b *frames.Batch, i int, level uint8) {
 		return
 	}
 	n.About(&r)
-	n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate = policy.Relayed(level), q.Learner.Bytes(x), 0
+	n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate, n.Note.FairRate = policy.Relayed(level), q.Learner.Bytes(x), 0, 0
 	if n.Ask(&r, b, i, a, &n.Target) {
 		a.SetNotified(q.Now)
 		q.Counters.Add(b.Port, counters.ProxyTranslatedFirst+counters.Counter(n.Note.Format), 1)

@@ -61,6 +61,7 @@ func (w *Worker) initFlows(c *Config) error {
 	}
 	w.state.Flows, err = flowtable.New(memory, flowtable.Config{
 		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(w.state.ID), Observer: &observer{w: w, ended: c.Ended},
+		Keep: pairing.Keep,
 	})
 	if err != nil {
 		return err

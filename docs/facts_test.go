@@ -103,7 +103,6 @@ func TestFacts(t *testing.T) {
 	}{
 		{"operations.md", "A worker that has not stepped for %d ms", []any{d("control/heart.go", "stallAfter") / ms}},
 		{"operations.md", "| %d | A worker panicked", []any{d("control/worker.go", "PanicStatus")}},
-		{"operations.md", "Every %d s it has each port's non-zero counters", []any{d("control/watch.go", "statusEvery") / 1000 / ms}},
 		{"metrics.md", "Histograms have %d buckets", []any{telemetry.Buckets}},
 		{"metrics.md", "The server has at most %d connections", []any{d("control/metrics/metrics.go", "maxConnections")}},
 		{"metrics.md", "while %d were watched", []any{d("dataplane/notify/senders.go", "watchedSenders")}},

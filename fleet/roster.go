@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 )
@@ -91,7 +93,7 @@ func (r *roster) takeStatus(o *other, body []byte) (began bool, err error) {
 	return began, nil
 }
 
-// MemberView is a member as `cnpgate fleet` shows it.
+// MemberView is a member as `cnpgate show fleet` shows it.
 type MemberView struct {
 	Name     string `json:"name" doc:"Name of the gateway."`
 	Self     bool   `json:"self,omitempty" doc:"This gateway."`
@@ -104,6 +106,17 @@ type MemberView struct {
 	Flows    int    `json:"remote_flows" doc:"Flows that it knows of others."`
 	Pairs    int    `json:"pairs" doc:"Pairs that it keeps for successors."`
 	Wants    int    `json:"wants" doc:"Pairs of hosts whose flows it asks others for."`
+}
+
+// Absence says why nothing comes from a member.
+func (v *MemberView) Absence() string {
+	switch v.State {
+	case "active":
+		return "it is active, but slow"
+	case "silent":
+		return fmt.Sprintf("it has been silent for %v", (time.Duration(v.SilentMS) * time.Millisecond).Round(time.Second))
+	}
+	return "it has not been heard since the start of this gateway"
 }
 
 func (v *MemberView) set(s *status) {

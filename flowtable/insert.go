@@ -8,6 +8,8 @@ const (
 	// maxEvictions bounds the evictions in a pass of Lookup. An insertion with an eviction costs several times as much as finding a flow.
 	// So packets of forged flows can use only a part of the owner's time.
 	maxEvictions = 4
+	// keptFor is the time in nanoseconds without packets for which a flow is kept that Config.Keep is about.
+	keptFor = 1e9
 )
 
 // insert adds a flow that is not in the table to a slot that is empty.
@@ -50,6 +52,7 @@ func (t *Table) evictFor(b *bucket, slot int, h uint64, now int64) (*bucket, int
 type victims struct {
 	hand uint32 // where the next search begins
 	left int    // how many more may be evicted in this pass of Lookup
+	keep func(Answer) bool
 }
 
 // choose returns the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
@@ -63,25 +66,25 @@ func (v *victims) choose(r *Reader, high uint32, h uint64, any bool, now int64) 
 	first, second := r.bucketsOf(h)
 	for _, b := range [...]*bucket{first, second} {
 		for used := b.used(); used != 0; used &= used - 1 {
-			oldest = older(r.entries, oldest, b.at(bits.TrailingZeros64(used)), now)
+			oldest = v.older(r.entries, oldest, b.at(bits.TrailingZeros64(used)), now)
 		}
 	}
 	if oldest == None && any {
 		for range min(searchWindow, high) {
 			v.hand = v.hand%high + 1
-			oldest = older(r.entries, oldest, Index(v.hand), now)
+			oldest = v.older(r.entries, oldest, Index(v.hand), now)
 		}
 	}
 	return oldest
 }
 
-// older is x if x is evictable and was seen before v, otherwise v.
-func older(entries []entry, v, x Index, now int64) Index {
+// older is x if x is evictable and was seen before oldest, otherwise oldest.
+func (v *victims) older(entries []entry, oldest, x Index, now int64) Index {
 	e := &entries[x]
-	if e.evictable(now) && (v == None || e.lastSeen < entries[v].lastSeen) {
-		return x
+	if !e.evictable(now) || oldest != None && e.lastSeen >= entries[oldest].lastSeen || v.keep != nil && now-e.lastSeen < keptFor && v.keep(State(e.state.Load()).Answer()) {
+		return oldest
 	}
-	return v
+	return x
 }
 
 // spare is the number of free slots with which the first bucket is used without checking the second one.

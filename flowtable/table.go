@@ -23,7 +23,7 @@
 // # Memory and time
 //
 // The caller provides the memory. The table holds no pointer into the Go heap and never grows: when it is full, it evicts the least
-// recently seen of a few flows. A flow ends when it has been idle for longer than Config.Aging, when it is evicted, or when the owner calls
+// recently seen of a few flows, but none that Config.Keep is about and that has packets. A flow ends when it has been idle for longer than Config.Aging, when it is evicted, or when the owner calls
 // Renew. To keep an index for longer than a burst, keep the flow's generation with it. The caller also provides the time. The table
 // starts no goroutine and prints nothing. Every loop is bounded.
 //
@@ -87,6 +87,8 @@ type Config struct {
 	Seed uint64
 	// Observer may be nil.
 	Observer Observer
+	// Keep reports whether a flow with an answer must not be evicted while it has packets, at least one a second; nil: any may be.
+	Keep func(Answer) bool
 }
 
 // Table holds one worker's flows. Only the owner may call its methods, except Stats and those of Reader.
@@ -145,6 +147,7 @@ func New(mem []byte, c Config) (*Table, error) {
 	lists := mem[skip:] // before the entries: the huge page of the last ones would otherwise be resident for a part of the lists
 	mem = lists[twinsSize(c.Capacity):]
 	t := &Table{aging: c.Aging, lasting: c.Aging, observer: c.Observer}
+	t.victims.keep = c.Keep
 	t.buckets = unsafe.Slice((*bucket)(unsafe.Pointer(&mem[0])), 2*n)
 	t.entries = unsafe.Slice((*entry)(unsafe.Pointer(&mem[2*n*lineSize])), c.Capacity+1)
 	t.twins.place(lists, c.Capacity)

@@ -38,6 +38,8 @@ func (h *Half) passed(p *Packet) passed {
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
+	case h.repeat.active && !hole && (ahead(p.PSN, h.repeat.next) >= 0 || before != nil && before.time < h.repeat.at):
+		return sentAgain // not since the requester went back
 	case h.repeat.active && p.PSN == h.repeat.next:
 		return sentAgain
 	}
@@ -49,9 +51,12 @@ func (h *Half) passed(p *Packet) passed {
 		return sentAgain
 	case hole && (asked || p.Time-h.holes.since(p.PSN) < h.clean.least*9/10):
 		return late
-	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < min(h.soonest(), ms/4):
-		if returnsData(p.Opcode) && h.responseBeyond(p) > before.time {
+	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
+		switch {
+		case returnsData(p.Opcode) && h.responseBeyond(p) > before.time:
 			return sentAgain
+		case h.repeat.at != 0 && !h.twins():
+			return unclear
 		}
 		return copied
 	case !hole && returnsData(p.Opcode):
@@ -68,11 +73,27 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && older && !h.repeat.active:
-		return copied
+	case !hole && before == nil && older && !h.repeat.active:
+		if at, ok := h.sends.since(p.PSN); ok && p.Time-at < atOnce {
+			return copied
+		}
 	}
 	return sentAgain
 }
+
+// atOnce is how soon after a packet comes a copy that a network or a capture makes, if the requester is known to send again, ns.
+const atOnce = 5 * ms / 1000
+
+// copiedWithin is how soon after a packet the same one is a copy, as the requester can't have sent it again yet, or doesn't send anything again, ns.
+func (h *Half) copiedWithin() int64 {
+	if h.repeat.at != 0 {
+		return atOnce
+	}
+	return min(h.soonest(), ms/4)
+}
+
+// twins reports whether the capture has many packets twice.
+func (h *Half) twins() bool { return 4*h.Duplicates > h.Requests.Packets+h.Responses.Packets }
 
 // soonest is how soon after a request the same one can come again because of an answer, ns.
 func (h *Half) soonest() int64 {
@@ -101,14 +122,19 @@ func (h *Half) settle(next *Packet) {
 	const once = ms / 50 // a requester that sends only what is missing takes longer
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
-	switch {
+	switch soon := !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
+	case soon: // copies of others come between those
+		r := &h.repeat
+		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
+			what = sentAgain
+		}
 	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
 	case asked && since > once:
 		what = sentAgain
 	case hole:
 		what = late
-	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()):
+	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()), h.repeat.at != 0 && (before == nil || p.Time-before.time >= atOnce):
 		what = sentAgain
 	}
 	h.take(p, what, h.pending.before)
@@ -121,7 +147,7 @@ func (h *Half) take(p *Packet, what passed, before int64) {
 		i = h.holes.n // it was missing
 	}
 	if i >= 0 {
-		h.holes.fill(i, p.PSN)
+		h.holes.fill(i, p.PSN, h.psnsOf(p))
 		h.Goodput += uint64(p.Data)
 	}
 	switch {

@@ -9,27 +9,68 @@ import (
 // takes longer, as it creates and connects its QPs first.
 const silent = 200 * ms
 
-// anew reports whether a request begins another connection of the same QPs. A requester sends again only what isn't acknowledged (IBTA 9.7.5.1.1), and goes on
-// with the next PSN (9.7.2). So a message that begins at another PSN, after a silence in which nothing was outstanding, and farther from the latest one than
-// packets of this requester ever were outstanding, is of a QP that was connected again. A lost ACK has the last few sent again: those are nearer.
-func (c *Connection) anew(from int, p *Packet) bool {
-	if p.Time-c.Last < silent || placeOf(p.Opcode)&first == 0 {
-		return false
+// beginning is what a message is that follows a silence.
+type beginning uint8
+
+const (
+	known   beginning = iota // of what went on before
+	perhaps                  // it is sent again, or another connection of the same QPs begins with it
+	anew                     // another connection begins with it
+)
+
+// begins says whether a request begins another connection of the same QPs. A requester sends again only what isn't acknowledged (IBTA 9.7.5.1.1), and goes on
+// with the next PSN (9.7.2). So a message that begins at another PSN, after a silence in which nothing was outstanding, is of a QP that was connected again if
+// that PSN is farther from the latest one than packets of this requester ever were outstanding, or if many answers to it have passed: they weren't all lost
+// (but for those to a READ: a requester drops all behind one that is missing).
+// What comes again a third time after the same time is sent again after a time-out.
+func (c *Connection) begins(from int, p *Packet) beginning {
+	if p.Time-c.Last >= silent {
+		c.woke = p.Time
+	}
+	h := &c.Half[from&1]
+	if c.woke <= max(h.sent, h.answers.latest) || h.flags&started == 0 || h.flags&oneWay != 0 {
+		return known
 	}
 	switch p.Opcode.Role() {
 	case packet.Request, packet.ReadRequest:
 	default:
-		return false
+		return known
 	}
-	h := &c.Half[from&1]
-	if h.flags&(started|answered) != started|answered || h.flags&oneWay != 0 || h.loose != 0 || h.holes.n+h.reads.holes.n > 0 || h.answers.acked != h.next {
-		return false
+	read, begins := p.Opcode.Role() == packet.ReadRequest, placeOf(p.Opcode)&first != 0
+	s, d := h.recent.find(p.PSN), ahead(p.PSN, h.next)
+	switch {
+	case d >= 0 && d <= int32(h.loose), h.outstandingAt(p):
+		return known
+	case h.flags&answered == 0:
+		if d < 0 && begins {
+			return perhaps
+		}
+		return known
+	case h.holes.n > 0, ahead(h.answers.acked, h.next) < 0:
+		return known
+	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read), d < 0 && !read && h.answersTo(p) >= manyAnswers:
+		if c.Half[from&1^1].sent >= c.woke {
+			return perhaps // what the other end has sent since the silence counts with what was before it
+		}
+		return anew
+	case begins:
+		return perhaps
 	}
-	if s := h.recent.find(p.PSN); s != nil && s.read {
-		return false // its responses may have been lost behind
+	return known
+}
+
+// outstandingAt reports whether a requester has sent a packet again before, or another connection has begun with it as long ago as with this one.
+func (h *Half) outstandingAt(p *Packet) bool {
+	late := p.Time - h.Begun - h.after
+	return h.repeat.latest != 0 && h.repeat.latestPSN == p.PSN || h.after != 0 && p.PSN == h.base && max(late, -late) < h.after/16
+}
+
+// answersTo is how many answers have passed to a request, and to what is behind it.
+func (h *Half) answersTo(p *Packet) uint32 {
+	if m := h.answers.mark(p.PSN); m != nil {
+		return uint32(h.Responses.Packets) - m.n + 1
 	}
-	d := ahead(p.PSN, h.next)
-	return max(d, -d) > max(h.most, int32(h.psnsOf(p)))
+	return uint32(h.Responses.Packets)
 }
 
 // again begins another connection of the same QPs, of which a flow's packet is the first. The flow of the other direction joins it with its next packet.

@@ -14,6 +14,12 @@ func (h *Half) response(p *Packet) {
 		h.Duplicates++
 		return
 	}
+	if p.HasMSN {
+		if h.msn != 0 {
+			h.repeat.noteMSN(p.MSN, h.msn-1)
+		}
+		h.msn = p.MSN + 1
+	}
 	if p.HasAETH && p.Syndrome>>5 != 0 && h.refused(p) {
 		return
 	}

@@ -7,13 +7,15 @@ func (h *Half) causeOf(o *episode) Cause {
 	switch {
 	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard:
 		return Unknown
+	case o.flags&perhapsAnew != 0 && (h.repeat.latestPSN != o.psn || h.repeat.tries < 2):
+		return undecided
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
-	case o.beyond != 0 && o.flags&(jumped|whole) != whole && h.reacts(o):
+	case o.beyond != 0 && (o.flags&(jumped|whole) != whole || !h.longEnough(o)) && h.reacts(o):
 		return Implied
 	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
@@ -25,17 +27,56 @@ func (h *Half) causeOf(o *episode) Cause {
 		return h.unlessTimeOut(o)
 	case o.answer != 0 && h.onItsWay(o), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reacts(o) && !h.onTime(o) && o.flags&(whole|sameAgain) != whole|sameAgain:
+	case o.beyond != 0 && h.reaction() > 0 && h.reacts(o) && o.flags&(whole|sameAgain) != whole|sameAgain:
 		return Implied
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
 		return Spurious
 	case o.flags&refusedNow == 0 && h.answeredEarly(o):
 		return Spurious
+	case h.lost(o):
+		return TimeOut
 	}
-	return TimeOut
+	return undecided
 }
 
-const fewTries = 3
+// undecided is the cause of an episode that may be a time-out after a loss, a spurious one, or of a READ an implied NAK. What all of them have in common may
+// tell (decide); else it is unknown.
+const undecided = Cause(Causes)
+
+// lost reports whether what the requester waited for before a time-out was lost: an answer passed here, and it had longer to react than it ever takes; or none
+// did, though it was due; or none comes to many tries.
+func (h *Half) lost(o *episode) bool {
+	const late = 2
+	switch {
+	case o.answer != 0:
+		most := h.longestReaction()
+		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
+	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent:
+		return true // each transmission is answered: one, or its answer, was
+	case h.clean.n >= 2 && o.asked != 0:
+		return o.at-o.asked > late*h.clean.most
+	}
+	return o.came == 0 && h.repeat.tries >= gaveUp
+}
+
+// longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
+// shows it only if it always takes about as long.
+func (h *Half) longestReaction() (most int64) {
+	const enough, many = 3, 8
+	if h.naks.n > 0 {
+		most = h.naks.most
+	}
+	if h.implied.n > 1 {
+		most = max(most, h.implied.most)
+	}
+	if h.back > 0 {
+		most = max(most, 2*h.back)
+	}
+	if most == 0 && (h.turn.n >= enough && h.turn.most < 2*h.turn.least || h.turn.n >= many && h.turn.most < 4*h.turn.least) {
+		most = h.turn.most
+	}
+	return most
+}
 
 // incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
 func (h *Half) incomplete() bool {
@@ -54,21 +95,21 @@ func (h *Half) prompt(after int64) bool {
 // shortest is the shortest time-out that a requester has, unless one was seen, ns.
 const shortest = ms / 4
 
-// longEnough reports whether a requester may have timed out: the packet was sent long enough ago.
+// longEnough reports whether a requester may have timed out: its timer runs since it sent the packet, or went back, at the latest.
 func (h *Half) longEnough(o *episode) bool {
-	sent := o.sent
-	if sent == 0 {
-		sent = o.first
+	since := max(o.sent, o.back)
+	if since == 0 {
+		since = o.first
 	}
-	return sent == 0 || o.at-sent >= min(shortest, h.silence()) || o.silent >= h.silence()
+	return since == 0 || o.at-since >= min(shortest, h.silence()) || o.silent >= h.silence()
 }
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (h *Half) unlessTimeOut(o *episode) Cause {
-	switch {
-	case o.beyond != 0:
+	switch asked := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK); {
+	case o.beyond != 0, o.flags&ofRead != 0 && !asked:
 		return Implied
-	case o.latestNAK != 0 && h.obeys(o.at-o.latestNAK):
+	case asked:
 		return NAKSequence
 	}
 	return Unknown
@@ -87,12 +128,6 @@ func (h *Half) onItsWay(o *episode) bool {
 func (h *Half) reacts(o *episode) bool {
 	after := o.at - o.beyond
 	return (h.Interval.n > 0 || !h.slow(after)) && h.obeys(after)
-}
-
-// onTime reports whether all of a READ is asked for again a time-out after it was asked for before.
-func (h *Half) onTime(o *episode) bool {
-	late := o.at - o.sent - h.Interval.mean
-	return o.flags&whole != 0 && h.Interval.n > 0 && max(late, -late) < h.Interval.mean/8
 }
 
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip
@@ -146,32 +181,33 @@ func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reactio
 
 // conclude counts an episode.
 func (h *Half) conclude(o *episode) {
-	r := &h.repeat
+	r, d := &h.repeat, &h.doubts
+	if o.flags&beganAnew != 0 {
+		h.AgainRequests.minus(o.requests)
+		h.AgainResponses.minus(o.responses)
+		return
+	}
 	cause := h.causeOf(o)
-	if o.flags&droppedHere != 0 && cause == Spurious {
+	if o.flags&droppedHere != 0 && (cause == Spurious || cause == undecided) {
 		cause = TimeOut
 	}
 	if o.flags&current != 0 && r.active {
 		o.cause = cause
 	}
-	if cause == TimeOut && o.came+o.answer == 0 && o.flags&(wentOn|repeated) == 0 && h.flags&answered != 0 && r.tries < fewTries {
-		cause = Unknown // its answer may come yet
-	}
 	h.concluded = cause
 	if o.at == r.reads {
-		r.readCause = cause
+		r.readCause = min(cause, Unknown)
 	}
-	h.Retransmitted[cause].plus(o.requests)
-	h.Retransmitted[cause].plus(o.responses)
-	h.Episodes[cause]++
 	if o.flags&droppedHere != 0 { // nothing is in doubt, and nothing was lost elsewhere
+		h.again(o, cause)
 		return
 	}
-	if (cause == TimeOut || cause == Spurious) && o.answer != 0 {
-		if h.doubts.rounds++; o.flags&sameAgain == 0 {
-			h.doubts.packets++
+	if cause != NAKSequence && cause != RNR && o.answer != 0 && h.longEnough(o) && o.flags&jumped == 0 {
+		if d.rounds++; o.flags&sameAgain == 0 {
+			d.packets++
 		}
 	}
+	acks, lost := uint64(0), uint64(0)
 	switch cause {
 	case NAKSequence:
 		switch {
@@ -179,111 +215,107 @@ func (h *Half) conclude(o *episode) {
 		case o.flags&upstream != 0:
 			h.LostUpstream++
 		default:
-			h.LostDownstream++
+			lost = 1
 		}
 	case Implied:
-		lost := o.answer != 0 && o.flags&behindLost != 0
-		if lost {
-			h.LostDownstream++
+		if o.answer != 0 && o.flags&behindLost != 0 {
+			lost = 1
 		}
 		if o.flags&whole == 0 {
-			h.doubts.parts++
-		}
-		if o.flags&(whole|jumped|wentOn) == whole|wentOn && o.answer != 0 && h.longEnough(o) {
-			h.doubtRead(&h.doubts.reads, o, lost)
+			d.parts++
 		}
 	case Spurious:
 		if o.came != 0 && o.first != 0 {
-			h.doubts.took.add(o.came - o.first)
+			d.took.add(o.came - o.first)
 		}
 	case TimeOut:
-		h.lostByTimeOut(o)
+		switch {
+		case o.answer != 0 && o.flags&ofRead == 0:
+			acks = 1
+		case o.answer != 0 && o.flags&behindLost != 0, o.answer == 0 && o.flags&missed == 0 && h.flags&answered != 0:
+			lost = 1
+		}
 	}
+	h.LostDownstream += lost
+	h.AcksLost += acks
+	doubt := h.doubt(o, cause)
+	if cause == undecided {
+		cause = Unknown
+		if o.flags&perhapsAnew != 0 {
+			h.Perhaps.plus(o.requests)
+		}
+	}
+	if doubt != nil {
+		doubt.add(o, cause)
+		doubt.lost, doubt.acks = doubt.lost+lost, doubt.acks+acks
+	}
+	h.again(o, cause)
 }
 
-// lostByTimeOut counts what was lost before a time-out, and keeps what speaks for a spurious one.
-func (h *Half) lostByTimeOut(o *episode) {
+// again counts what an episode has sent again.
+func (h *Half) again(o *episode, cause Cause) {
+	h.Retransmitted[cause].plus(o.requests)
+	h.Retransmitted[cause].plus(o.responses)
+	h.Episodes[cause]++
+}
+
+// doubt is what an episode has in common with others that may be spurious time-outs; nil: it can't be one.
+func (h *Half) doubt(o *episode, cause Cause) *doubt {
 	d := &h.doubts
+	switch cause {
+	case TimeOut, Implied, undecided:
+	default:
+		return nil
+	}
 	switch {
-	case o.answer != 0 && o.flags&(whole|jumped|wentOn) == whole|wentOn && !h.slow(o.at-o.answer):
-		lost := o.at-o.answer > h.silence() && o.flags&behindLost != 0
-		if lost {
-			h.LostDownstream++
-		}
-		h.doubtRead(&d.lateReads, o, lost)
+	case !h.longEnough(o) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer):
+		return nil
+	case o.flags&wentOn == 0:
+		return &d.last
+	case o.answer != 0 && o.beyond != 0:
+		d.asked.add(o.at - o.sent)
+		d.reacted.add(o.at - o.beyond)
+		d.silent.add(o.silent)
+		return &d.reads
+	case cause == Implied:
+		return nil
 	case o.answer != 0:
-		late := &d.late
-		switch {
-		case h.slow(o.at-o.answer) || d.waited.n >= 3 && o.at-o.answer > 2*d.waited.mean:
-			late = &doubt{} // longer than others waited
-		case o.flags&wentOn == 0:
-			late = &d.last
-		}
-		d.waited.add(o.at - o.answer)
-		late.add(o)
-		switch {
-		case o.at-o.answer <= h.silence(): // a requester that is slow to read an ACK has not lost it
-		case o.flags&ofRead == 0:
-			h.AcksLost++
-			late.acks++
-		case o.flags&behindLost != 0:
-			h.LostDownstream++
-			late.lost++
-		}
-	case o.flags&missed == 0 && h.flags&answered != 0:
-		early := &d.last
-		if o.came != 0 && o.first != 0 && o.flags&wentOn != 0 {
-			early = &d.early
-			d.elapsed.add(o.came - o.first)
-		}
-		early.add(o)
-		if o.flags&overdue != 0 {
-			h.LostDownstream++
-			early.lost++
-		}
+		return &d.late
+	case o.came != 0 && o.first != 0 && o.flags&missed == 0:
+		d.elapsed.add(o.came - o.first)
+		return &d.early
 	}
+	return nil
 }
 
-// doubtRead keeps an episode that asks for all of a READ again although its first response had passed.
-func (h *Half) doubtRead(d *doubt, o *episode, lost bool) {
-	if d.add(o); lost {
-		d.lost++
-	}
-	h.doubts.asked.add(o.at - o.sent)
-	if o.beyond != 0 {
-		h.doubts.reacted.add(o.at - o.beyond)
-	}
-	h.doubts.odds = min(max(h.doubts.odds, 1)*o.psns, 1<<20)
-}
-
-// doubts are episodes that nothing has proved to be spurious time-outs.
+// doubts are episodes of which nothing has proved that they are no spurious time-outs.
 type doubts struct {
-	early     doubt  // before an answer. Its responder may answer several packets at once
-	elapsed   span   // from the first transmission to the answer, of those
-	late      doubt  // after an answer, which the requester had not got yet, or which was lost
-	waited    span   // from an answer to a time-out
-	last      doubt  // those after which the requester sent nothing new
-	took      span   // from the first transmission to the answer, of spurious time-outs
-	reads     doubt  // those that ask for all of a READ again after a response beyond its first, and seem to be implied NAKs
-	lateReads doubt  // the same, if they seem to be time-outs
-	asked     span   // how long after the same request: after a time-out always as long
-	reacted   span   // and after a response beyond the first
-	odds      uint32 // one in so many that always the first response of a READ is lost, and no other
-	parts     uint64 // implied NAKs that ask for a part of a READ only
-	rounds    uint32 // all time-outs after an answer, and of how many packets
-	packets   uint32
+	early   doubt // before an answer. Its responder may answer several packets at once
+	elapsed span  // from the first transmission to the answer, of those
+	late    doubt // after an answer, which the requester had not got yet, or which was lost
+	last    doubt // those after which the requester sent nothing new
+	reads   doubt // those that ask for a READ again after a response beyond the one that it begins with
+	asked   span  // how long after the same request, or after any: after a time-out always as long
+	silent  span
+	reacted span   // and after the response beyond
+	parts   uint64 // implied NAKs that ask for a part of a READ only
+	took    span   // from the first transmission to the answer, of spurious time-outs
+	rounds  uint32 // all that may be time-outs after an answer, and of how many packets
+	packets uint32
 }
 
 type doubt struct {
-	sent       Amount
-	requests   uint64 // packets of them
+	sent       [Causes]Amount // by the cause that they have been counted with
+	of         [Causes]uint64 // episodes, likewise
+	requests   uint64         // packets
 	episodes   uint64
 	acks, lost uint64 // ACKs, and packets, that count as lost behind
 }
 
-func (d *doubt) add(o *episode) {
-	d.sent.plus(o.requests)
-	d.sent.plus(o.responses)
+func (d *doubt) add(o *episode, cause Cause) {
+	d.sent[cause].plus(o.requests)
+	d.sent[cause].plus(o.responses)
+	d.of[cause]++
 	d.requests += o.requests.Packets
 	d.episodes++
 }
@@ -318,30 +350,28 @@ func (h *Half) decide() {
 	again := d.packets >= 3 && d.rounds >= 2*d.packets // again and again, although each transmission was acknowledged
 	late := again || h.mostly(&d.late)
 	if late {
-		h.moveToSpurious(TimeOut, &d.late)
+		h.moveToSpurious(&d.late)
 	}
-	reads := doubt{requests: d.reads.requests + d.lateReads.requests, episodes: d.reads.episodes + d.lateReads.episodes}
-	alone := d.asked.most < d.asked.least*5/4 || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
-	if reads.episodes > 8*d.parts && alone && (h.mostly(&reads) || d.odds > 1000) {
-		h.moveToSpurious(Implied, &d.reads)
-		h.moveToSpurious(TimeOut, &d.lateReads)
+	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
+	if again || d.reads.episodes > 8*d.parts && timed && h.mostly(&d.reads) {
+		h.moveToSpurious(&d.reads)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
 	const enough = 3
-	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
+	alike := e.n >= enough && e.alike() && e.least > h.Interval.least*5/4
 	if h.clean.n >= enough {
 		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
 	early := alike || h.mostly(&d.early)
 	if early {
-		h.moveToSpurious(TimeOut, &d.early)
+		h.moveToSpurious(&d.early)
 		if h.clean.n < enough {
 			h.clean = *e
 		}
 	}
 	if early || late {
-		h.moveToSpurious(TimeOut, &d.last)
+		h.moveToSpurious(&d.last)
 	}
 }
 
@@ -350,11 +380,13 @@ func (h *Half) mostly(d *doubt) bool {
 	return (d.episodes >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
-// moveToSpurious counts episodes as spurious.
-func (h *Half) moveToSpurious(from Cause, d *doubt) {
-	h.Retransmitted[from].minus(d.sent)
-	h.Retransmitted[Spurious].plus(d.sent)
-	h.Episodes[from] -= min(d.episodes, h.Episodes[from])
+// moveToSpurious counts episodes as spurious time-outs.
+func (h *Half) moveToSpurious(d *doubt) {
+	for cause := range d.sent {
+		h.Retransmitted[cause].minus(d.sent[cause])
+		h.Retransmitted[Spurious].plus(d.sent[cause])
+		h.Episodes[cause] -= min(d.of[cause], h.Episodes[cause])
+	}
 	h.Episodes[Spurious] += d.episodes
 	h.AcksLost -= min(h.AcksLost, d.acks)
 	h.LostDownstream -= min(h.LostDownstream, d.lost)

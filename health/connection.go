@@ -27,6 +27,7 @@ type Connection struct {
 	Datagram Amount      // of UD, from end 0
 	First    int64       // time of the first packet, and of the last one
 	Last     int64
+	woke     int64 // when the first packet after a silence came
 	How      Ending
 	Service  uint8 // the three high bits of the opcodes
 	Paired   bool  // both directions are known
@@ -65,6 +66,7 @@ func (c *Connection) Observe(from int, p *Packet) {
 			h.back = o.clean.least
 		}
 		h.request(p)
+		h.flags &^= mayBegin
 		if again || h.repeat.active {
 			c.Reaction[from&1].lost = true
 		}

@@ -56,6 +56,7 @@ type Counts struct {
 	EarlyAnswers        uint64         // requests that were recorded after their answer
 	AgainRequests       Amount         // requests that were sent again, whatever the cause
 	AgainResponses      Amount         // READ responses
+	Perhaps             Amount         // requests that were sent again, unless they are of another connection of the same QPs
 	Duplicates          uint64
 	OutOfOrder          uint64
 	NAKs                [NAKCodes]uint64
@@ -95,6 +96,7 @@ func (c *Counts) Add(o *Counts) {
 	}
 	c.AgainRequests.plus(o.AgainRequests)
 	c.AgainResponses.plus(o.AgainResponses)
+	c.Perhaps.plus(o.Perhaps)
 	for i := range c.NAKs {
 		c.NAKs[i] += o.NAKs[i]
 	}

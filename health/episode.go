@@ -15,7 +15,9 @@ type episode struct {
 	psns     uint32 // of the first request
 	sent     int64  // when psn was sent before, and when for the first time of all; 0: not known
 	first    int64
+	asked    int64 // when an answer was first asked for since the episode before, of psn or what is behind it; 0: not known
 	silent   int64 // ns since the request before
+	back     int64 // when the requester went back before
 	// What may have made the requester go back, by its time, ns; 0: nothing did.
 	nak       int64
 	rnr       int64
@@ -53,6 +55,9 @@ const (
 	jumped                    // a READ response passed out of order
 	repeated                  // the episode before began with the same packet, and no answer came
 	wentOn                    // the requester sent something new since
+	alone                     // it is of one packet that asks for an answer, and nothing behind it
+	perhapsAnew               // or another connection of the QPs begins with it
+	beganAnew                 // that is so
 	droppedHere               // the gateway has dropped what is missing
 )
 
@@ -63,6 +68,7 @@ type repeat struct {
 	active    bool // the latest one isn't over
 	next      uint32
 	at        int64 // when it began
+	asked     int64 // when it first asked for an answer
 	naks      refusals
 	rnrs      refusals
 	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
@@ -180,6 +186,20 @@ func (r *repeat) noteResponse(psn uint32, now int64) {
 	}
 }
 
+// noteMSN notes the number of messages that the responder has completed, if it had completed before of them. It counts anew in another connection.
+func (r *repeat) noteMSN(msn, before uint32) {
+	o := r.latestEpisode()
+	if o == nil || o.flags&perhapsAnew == 0 {
+		return
+	}
+	switch d := ahead(msn, before); {
+	case d < 0:
+		o.flags |= beganAnew
+	case uint64(msn) > o.requests.Packets:
+		o.flags &^= perhapsAnew
+	}
+}
+
 // sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
 func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 	r := &h.repeat
@@ -207,6 +227,9 @@ func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
+	if r.asked == 0 && (p.AckReq || placeOf(p.Opcode)&last != 0) {
+		r.asked = p.Time
+	}
 	h.ids.again(p.ID)
 	h.recent.add(p, unseen)
 }
@@ -264,10 +287,10 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 	o := &r.list[r.n-1]
 	*o = h.opening(p, unseen, before)
 	o.cause = h.causeOf(o)
-	r.active, r.at, r.next = true, p.Time, p.PSN
+	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p)
 	h.obeyed(o)
-	if o.cause == TimeOut || o.cause == Spurious {
+	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
 		h.timedOut(o)
 	} else if r.latestPSN == p.PSN {
 		r.latest = p.Time // the next time-out counts from here
@@ -278,7 +301,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	r := &h.repeat
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, psns: h.psnsOf(p), flags: current}
+	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
 	}
@@ -289,9 +312,13 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	}
 	set(ofRead, returnsData(p.Opcode))
 	set(missed, unseen)
+	set(perhapsAnew, h.flags&mayBegin != 0)
 	set(wasLate, r.wasLate(p.PSN))
 	d := ahead(p.PSN, r.skipped)
 	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped))
+	if o.asked = r.asked; h.probes.n > 0 {
+		o.asked = h.probes.list[0].time
+	}
 	set(overdue, h.overdue(p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
@@ -307,6 +334,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	if s := h.recent.find(p.PSN); s != nil {
 		o.sent = s.time
 		set(whole, s.read)
+		set(alone, s.asks && h.next == (p.PSN+1)&packet.PSNMask)
 	}
 	if at, ok := h.sends.since(p.PSN); ok && !unseen {
 		o.first = at

@@ -16,7 +16,7 @@ func explains(v Verdict) bool {
 func unexplained(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	const fewest = 6
-	again, naks := h.AgainRequests.Packets, h.NAKs[0]
+	again, naks := h.AgainRequests.Packets-h.Perhaps.Packets, h.NAKs[0]
 	if again < fewest && naks < fewest {
 		return Verdict{}, false
 	}
@@ -55,8 +55,13 @@ func ceWithoutCNP(c *Connection, i int) (Verdict, bool) {
 
 // accepted reports whether packets that came late were accepted out of order: nothing was asked for or sent again because of them.
 func (h *Half) accepted() bool {
-	return h.flags&oneWay == 0 && h.NAKs[0]+h.Retransmitted[NAKSequence].Packets+h.Retransmitted[Implied].Packets == 0
+	const few = 8 // a READ that is late may seem to be sent again
+	return h.flags&oneWay == 0 && h.NAKs[0] == 0 && few*(h.Episodes[NAKSequence]+h.Episodes[Implied]) <= h.OutOfOrder
 }
+
+// fewWithLate reports whether so many packets that seem to be missing, or to be there twice, may be some of those that are late: behind a READ whose length
+// isn't known.
+func (h *Half) fewWithLate(n uint64) bool { return n <= h.OutOfOrder && h.accepted() }
 
 // onlyUnanswered reports whether all losses behind are those of packets that were never answered.
 func (h *Half) onlyUnanswered() bool { return h.LostDownstream <= uint64(h.repeat.tries)+1 }

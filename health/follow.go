@@ -62,9 +62,14 @@ func (f *Follower) Packet(flow flowtable.Ref, k *flowtable.Key, b []byte, p *pac
 		c.missed()
 	}
 	o := Read(b, p, now)
-	if c.anew(s.side(), &o) {
+	switch c.begins(s.side(), &o) {
+	case anew:
+		after := o.Time - c.Half[s.side()].Begun
 		s = f.again(flow, s)
 		c = f.at(s.id())
+		c.Half[s.side()].after = after
+	case perhaps:
+		c.Half[s.side()].flags |= mayBegin
 	}
 	if r := f.recording; r != nil {
 		r.add(s, passes, missed, o)

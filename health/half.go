@@ -40,6 +40,8 @@ type Half struct {
 	sent      int64 // time of the last request
 	newest    int64 // time of the last one with a new PSN
 	grown     uint32
+	after     int64  // ns between the beginnings of the QPs' connection before and of this one; 0: there was none, or it isn't known
+	msn       uint32 // the latest that the responder has sent, plus 1; 0: none
 }
 
 const (
@@ -50,6 +52,7 @@ const (
 	blind    // whether an answer is an ACK or a NAK can't be read
 	partial  // requests before the first one that was followed may be outstanding
 	unheard  // the requester went on after it had sent something again
+	mayBegin // the next request may begin another connection
 )
 
 const (

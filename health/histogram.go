@@ -62,3 +62,6 @@ func (s *span) merge(o span) {
 		s.least, s.most, s.n = min(s.least, o.least), max(s.most, o.most), s.n+o.n
 	}
 }
+
+// alike reports whether all values are about the same.
+func (s *span) alike() bool { return s.most < s.least*5/4 }

@@ -65,30 +65,31 @@ func (s *holes) since(psn uint32) int64 {
 	return 0
 }
 
-// fill takes a PSN out of hole i. If a hole breaks in two and the list is full, the lower part counts as lost.
-func (s *holes) fill(i int, psn uint32) {
+// fill takes PSNs from one on out of hole i, as far as they are in it. If a hole breaks in two and the list is full, the lower part counts as lost.
+func (s *holes) fill(i int, psn, psns uint32) {
 	if i == s.n { // it was forgotten
 		return
 	}
 	o := s.list[i]
 	below := uint32(ahead(psn, o.psn))
-	above := o.n - below - 1
+	psns = min(psns, o.n-below)
+	above, end := o.n-below-psns, (psn+psns)&packet.PSNMask
 	switch {
 	case below == 0 && above == 0:
 		copy(s.list[i:s.n], s.list[i+1:s.n])
 		s.n--
 	case below == 0:
-		s.list[i].psn, s.list[i].n = (psn+1)&packet.PSNMask, above
+		s.list[i].psn, s.list[i].n = end, above
 	case above == 0:
 		s.list[i].n = below
 	case s.n < len(s.list):
 		copy(s.list[i+1:s.n+1], s.list[i:s.n])
 		s.n++
 		s.list[i].n = below
-		s.list[i+1].psn, s.list[i+1].n = (psn+1)&packet.PSNMask, above
+		s.list[i+1].psn, s.list[i+1].n = end, above
 	default:
 		s.forget(hole{psn: o.psn, n: below})
-		s.list[i].psn, s.list[i].n = (psn+1)&packet.PSNMask, above
+		s.list[i].psn, s.list[i].n = end, above
 	}
 }
 

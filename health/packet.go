@@ -15,11 +15,13 @@ type Packet struct {
 	Message  uint32 // bytes of the whole message, as RETH says; 0: it doesn't
 	ID       uint16 // IPv4 identification; 0: none
 	Opcode   packet.Opcode
-	Syndrome uint8 // AETH
-	Hops     uint8 // IPv4 TTL or IPv6 hop limit
+	MSN      uint32 // AETH: how many messages the responder has completed, modulo 2^24
+	Syndrome uint8  // AETH
+	Hops     uint8  // IPv4 TTL or IPv6 hop limit
 	AckReq   bool
 	CE       bool
 	HasAETH  bool
+	HasMSN   bool
 	Cut      bool // the AETH or the RETH isn't in the capture
 }
 
@@ -40,6 +42,9 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	if headers&packet.HasAETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {
 			o.HasAETH, o.Syndrome = true, b[at]
+			if at+packet.AETHLen <= len(b) {
+				o.MSN, o.HasMSN = binary.BigEndian.Uint32(b[at:])&packet.PSNMask, true
+			}
 		} else {
 			o.Cut = true
 		}

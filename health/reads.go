@@ -96,12 +96,11 @@ func (h *Half) readResponse(p *Packet) {
 	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
 		r.holes.add(r.next, min(uint32(d), h.restOfRead(uint32(d))), p.Time, false)
 	case d < 0:
-		const twice = 5 * ms / 1000 // a copy of the capture's
-		if before != 0 && p.Time-before < twice {
+		if before != 0 && p.Time-before < atOnce {
 			h.Duplicates++
 			return
 		}
-		h.readAgain(p)
+		h.readAgain(p, before != 0)
 		r.latest = p.Time
 		return
 	}
@@ -150,20 +149,24 @@ func (h *Half) wasRead(psn uint32) bool {
 	return s != nil && s.read
 }
 
-// readAgain is a READ response whose PSN was passed before.
-func (h *Half) readAgain(p *Packet) {
+// readAgain is a READ response whose PSN was passed before; heard: it was itself, lately. What comes again although no request for it was seen to is sent
+// again, too, but for a copy: the capture may show one direction only.
+func (h *Half) readAgain(p *Packet, heard bool) {
 	r := &h.reads
 	i := r.holes.find(p.PSN)
+	if i < 0 && !heard && r.holes.forgotten(p.PSN) {
+		i = r.holes.n
+	}
 	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
-		if repeated && r.holes.list[i].at <= r.asked && !r.ids.older(p.ID) {
+		if repeated && i < r.holes.n && r.holes.list[i].at <= r.asked && !r.ids.older(p.ID) {
 			h.LostUpstream++
 		} else {
 			repeated = false
 			h.OutOfOrder++
 		}
-		r.holes.fill(i, p.PSN)
+		r.holes.fill(i, p.PSN, 1)
 		r.newest, r.filled = p.Time, p.Time
 	}
 	switch {
@@ -171,8 +174,12 @@ func (h *Half) readAgain(p *Packet) {
 		r.ids.again(p.ID)
 		h.AgainResponses.add(p.Len)
 		h.respondsAgain(p.Len)
-	case i < 0:
+	case i >= 0:
+	case h.twins(), heard && h.Requests.Packets > 0 && h.repeat.at == 0:
 		h.Duplicates++
+	default:
+		h.AgainResponses.add(p.Len)
+		h.Retransmitted[Unknown].add(p.Len)
 	}
 }
 

@@ -273,7 +273,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream*4 < h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream < h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -290,7 +290,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream*4 < h.OutOfOrder {
+	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream < h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -336,7 +336,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || h.accepted() {
+	if h.OutOfOrder < 3 || 2*h.OutOfOrder <= h.LostUpstream || h.accepted() { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -353,7 +353,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets { // a few that were sent again may be taken for copies
+	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -392,7 +392,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 {
+	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) {
 		return Verdict{}, false
 	}
 	return Verdict{

@@ -100,6 +100,10 @@ func (a Answer) Ended() Ending { return Ending(a & endedBits >> 29) }
 // Usable reports whether a notification may name the source QP: it is confirmed, and the record is open.
 func (a Answer) Usable() bool { return a&(endedBits|stateBits) == Answer(Confirmed)<<24 }
 
+// Keep reports whether the flow table must not evict a flow with this answer while it has packets (flowtable.Config): those whose source QP was
+// learned. One that a map, a hint or a DETH names is known again with its next packet.
+func Keep(a flowtable.Answer) bool { return Answer(a).Usable() && !Answer(a).fixed() }
+
 // fixed reports whether the answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
 func (a Answer) fixed() bool {
 	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)

@@ -175,7 +175,7 @@ var mutants = []mutant{
 	{"store/evict.go", "	if _, paired := v.Peer(); paired {\n		return 0\n	}\n", ""},
 	{"store/evict.go", "flows > most && (alone || !group)", "flows > most"},
 	{"store/evict.go", "flows > most && ", "flows > 0 && "},
-	{"store/tree.go", "if g.Flows(v.Side()) >= int(g.attached[v.Side()]) {", "if false {"},
+	{"store/tree.go", "if g.Flows(v.Side()) >= int(g.attached[v.side]) {", "if false {"},
 }
 
 // TestMutants weakens the bounds and conditions of the rules one by one. In the long mode, each time a test must fail.

@@ -146,12 +146,19 @@ type Traffic struct {
 	Packets   uint64
 	Bytes     uint64 // of frames without FCS
 	Transport uint8  // opcode >> 5, IBTA 9.2.1
+	Requests  bool   // the flow has sent a request
+}
+
+// OnlyAnswers reports whether a flow of a connection has sent ACKs and the like only: its frames are no longer than such, also in a tunnel.
+func (t *Traffic) OnlyAnswers() bool {
+	const longest, unreliableDatagram = 160, 3
+	return !t.Requests && t.Transport != unreliableDatagram && t.Bytes <= longest*t.Packets
 }
 
 // Traffic returns a flow's counts.
 func (f *flows) Traffic(x flowtable.Index) Traffic {
 	t := &f.tracks[x]
-	sum := Traffic{Packets: uint64(t.packets), Bytes: uint64(t.bytes), Transport: t.flags >> flagBits}
+	sum := Traffic{Packets: uint64(t.packets), Bytes: uint64(t.bytes), Transport: t.flags >> flagBits, Requests: t.flags&sends != 0}
 	if high := &f.totals[x]; high.generation == f.table.State(x).Generation() {
 		sum.Packets += high.packets
 		sum.Bytes += high.bytes

@@ -29,7 +29,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 	const largest = 1<<16 - 1
 	for name, op := range map[string]packet.Opcode{"routine": packet.RCSendOnly, "observed": packet.RCReadRequest} {
 		w := newWire(t)
-		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5}
+		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5, Requests: true}
 		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Ref{}
 		worker.lookup(k[:], w.now, x[:])
 		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -120,6 +121,8 @@ type checkedPort struct {
 	Classes             []string `json:"classes"`
 	KMinBytes           uint64   `json:"k_min_bytes"`
 	KMaxBytes           uint64   `json:"k_max_bytes"`
+	QRefBytes           uint64   `json:"q_ref_bytes,omitempty"` // where the control law applies, in place of K_min and K_max
+	NotifyAboveBytes    uint64   `json:"notify_above_bytes,omitempty"`
 	QueueCapacityBytes  uint64   `json:"queue_capacity_bytes"`
 	QueueCapacityFrames int      `json:"queue_capacity_frames"`
 	QueueingDelayNS     int64    `json:"queueing_delay_ns"` // of a full queue
@@ -150,6 +153,9 @@ func newChecked(path string, cfg *config.Config) *checked {
 			Name: p.Name, Role: p.Role.String(), Peer: cfg.Ports[p.Peer].Name, RateBPS: p.Rate, RTTNS: p.Policy.RTT,
 			KMinBytes: p.Policy.KMin, KMaxBytes: p.Policy.KMax, QueueCapacityBytes: p.Capacity, QueueCapacityFrames: p.Frames,
 			QueueingDelayNS: drainTime(p.Capacity, p.Rate).Nanoseconds(), PerFlowNS: int64(p.Policy.PerFlow), Classes: p.ClassNames,
+		}
+		if law := &p.Policy.Law; law.On() {
+			c.QRefBytes, c.NotifyAboveBytes = uint64(law.Reference), uint64(law.NotifiesAbove())
 		}
 		r.Ports = append(r.Ports, c)
 		if w := warnOfDelay(i, p); w != "" {
@@ -188,10 +194,10 @@ func (r *checked) print(to io.Writer) error {
 	if _, err := fmt.Fprintf(to, "%s is valid\n\n", r.File); err != nil {
 		return err
 	}
-	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tK_MIN\tK_MAX\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW")
+	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW")
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		w.row(p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS), orNone(p.RTTNS), len(p.Classes), units.Size(p.KMinBytes), units.Size(p.KMaxBytes),
+		w.row(p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS), orNone(p.RTTNS), len(p.Classes), units.Size(cmp.Or(p.QRefBytes, p.KMinBytes)), units.Size(cmp.Or(p.NotifyAboveBytes, p.KMaxBytes)),
 			units.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, report.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
 	}
 	err := w.Flush()

@@ -4,30 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 )
-
-func fleetCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "fleet [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",
-		Long: `A line for each gateway that may take part: its state (active, silent for more than 5 s, or unheard since the start), version, how long it has been up,
-how long ago it was heard, the time of a message to it and back, the flows and pairs that it knows of others, and the pairs of hosts that it asks about. Then
-what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped. docs/fleet.md explains all. -o json prints the API's
-answer to GET /v1/fleet.`,
-	}, showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print})
-}
 
 func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 	if !s.Enabled {
@@ -35,7 +23,7 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 		return err
 	}
 	fmt.Fprintf(to, "%s in site %s\n", s.Name, s.Site)
-	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS")
+	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS", "WANTS", "PAIRS", "REMOTE FLOWS", "UPTIME", "VERSION")
 	for i := range s.Members {
 		m := &s.Members[i]
 		heard, round, up := "-", "-", "-"
@@ -56,6 +44,7 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 	fmt.Fprintf(to, "asks for the flows of %d pairs of hosts, is asked for %d; knows %d flows of others, keeps %d pairs for successors\n",
 		s.Shares.Wants, s.Shares.Wanted, s.Shares.RemoteFlows, s.Shares.Pairs)
 	w = newTable(to, "SERVER\tCONNECTED\tRECONNECTS\tLAST ERROR")
+	w.below = 3
 	for _, c := range s.Connections {
 		w.row(cmp.Or(c.URL, "-"), c.Connected, c.Reconnects, cmp.Or(c.Error, "-"))
 	}
@@ -66,13 +55,15 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 	return err
 }
 
-// printFleet prints a resource of all gateways of the fleet, and episodes from their stream, where those of a gateway that is gone are, too.
+// printFleet prints a resource of all gateways of the fleet, and episodes from their stream, where those of a gateway that is gone are, too. A gateway that doesn't
+// answer is named, and an error.
 func (f *showFlags) printFleet(ctx context.Context, s showable, client *api.Client, to io.Writer) error {
 	if s.resource == api.EpisodesPath {
 		return f.print(ctx, printed(api.FleetEpisodesPath, printFleetEpisodes), client, to)
 	}
 	path := api.FleetAnswersPath + "?path=" + url.QueryEscape(s.resource)
-	return f.print(ctx, printed(path, func(to io.Writer, all *api.FleetAnswers) error {
+	return f.print(ctx, judged(path, func(to io.Writer, all *api.FleetAnswers) error {
+		var failed []error
 		for _, name := range slices.Sorted(maps.Keys(all.Answers)) {
 			text, err := json.Marshal(all.Answers[name])
 			if err != nil {
@@ -80,11 +71,22 @@ func (f *showFlags) printFleet(ctx context.Context, s showable, client *api.Clie
 			}
 			fmt.Fprintf(to, "%s:\n", name)
 			if err := s.render(to, text); err != nil {
-				return err
+				failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			}
 		}
+		for _, name := range slices.Sorted(maps.Keys(all.Missing)) {
+			fmt.Fprintf(to, "%s:\nno answer: %s\n", name, all.Missing[name])
+		}
+		return errors.Join(append(failed, whoIsMissing(all))...)
+	}, whoIsMissing), client, to)
+}
+
+// whoIsMissing is an error if gateways of the fleet don't answer.
+func whoIsMissing(all *api.FleetAnswers) error {
+	if len(all.Missing) == 0 {
 		return nil
-	}), client, to)
+	}
+	return &exitError{fmt.Errorf("%d gateways of the fleet don't answer: %s", len(all.Missing), strings.Join(slices.Sorted(maps.Keys(all.Missing)), ", ")), 1}
 }
 
 func printFleetEpisodes(to io.Writer, all *api.FleetEpisodes) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/units"
@@ -77,6 +78,7 @@ func causesText(causes map[string]health.Amount) string {
 	return ": " + strings.Join(names, ", ")
 }
 
+// textWidth is the width of texts on an output without one.
 const textWidth = 110
 
 // printNotes prints what should be known, and isn't wrong.
@@ -85,7 +87,7 @@ func printNotes(to io.Writer, all []health.Note) {
 		fmt.Fprintln(to, "\nNOTES")
 	}
 	for _, n := range all {
-		for i, line := range wrapped(fmt.Sprintf("%s: %s", n.Subject, n.Text)) {
+		for i, line := range wrapped(fmt.Sprintf("%s: %s", n.Subject, n.Text), widthOf(to)) {
 			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
 		}
 	}
@@ -105,7 +107,7 @@ func printFrames(to io.Writer, f *health.Frames) {
 		if u.Advice != "" {
 			text += "; " + u.Advice
 		}
-		for i, line := range wrapped(text) {
+		for i, line := range wrapped(text, widthOf(to)) {
 			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
 		}
 	}
@@ -114,7 +116,7 @@ func printFrames(to io.Writer, f *health.Frames) {
 func printVerdicts(to io.Writer, r *health.Report) error {
 	all := r.Verdicts
 	if len(all) == 0 {
-		for _, line := range wrapped(r.Conclusion) {
+		for _, line := range wrapped(r.Conclusion, widthOf(to)) {
 			fmt.Fprintf(to, "\n%s\n", line)
 		}
 		return nil
@@ -126,12 +128,12 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 			more = fmt.Sprintf(" (%d connections; the worst one:)", v.Connections)
 		}
 		fmt.Fprintf(to, "%d. %s: %s%s\n", i+1, v.Name, v.Subject, more)
-		for _, line := range append(wrapped(v.Evidence), "") {
+		for _, line := range append(wrapped(v.Evidence, widthOf(to)), "") {
 			if line != "" {
 				fmt.Fprintf(to, "     %s\n", line)
 			}
 		}
-		for n, line := range wrapped(v.Advice) {
+		for n, line := range wrapped(v.Advice, widthOf(to)) {
 			mark := "  "
 			if n == 0 {
 				mark = "->"
@@ -144,11 +146,11 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 	return nil
 }
 
-// wrapped breaks a text into lines.
-func wrapped(text string) (lines []string) {
+// wrapped breaks a text into lines of a width at most.
+func wrapped(text string, columns int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > textWidth {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
 			lines, line = append(lines, line), ""
 		}
 		if line != "" {
@@ -160,12 +162,16 @@ func wrapped(text string) (lines []string) {
 }
 
 // connectionsHeader is the head of the table of connections: a line for the requests of each end.
-const connectionsHeader = "REQUESTER\tQP\tRESPONDER\tQP\tTYPE\tOPERATIONS\tGOODPUT\tPACKETS\tAGAIN\tCAUSES\tLOST <|>\tNAK\tRNR\tRTT\tWINDOW\tENDED\tVERDICTS"
+const connectionsHeader = "REQUESTER\tQP\tRESPONDER\tQP\tTYPE\tOPERATIONS\tGOODPUT\tPACKETS\tAGAIN\tLOST <|>\tNAK\tRNR\tRTT\tWINDOW\tENDED\tCAUSES\tVERDICTS"
+
+// causesColumn is the first of the columns that are lists.
+const causesColumn = 14
 
 const shownConnections = 50
 
 func printConnections(to io.Writer, all []health.Record) error {
-	t := newTable(to, connectionsHeader)
+	t := newTable(to, connectionsHeader, "TYPE", "ENDED", "WINDOW", "RNR", "NAK", "PACKETS", "RTT", "OPERATIONS")
+	t.below = causesColumn
 	lines, left := 0, 0
 	for i := range all {
 		c := &all[i]
@@ -188,7 +194,7 @@ func printConnections(to io.Writer, all []health.Record) error {
 	return nil
 }
 
-func connectionRow(t table, c *health.Record, s *health.Side) {
+func connectionRow(t *table, c *health.Record, s *health.Side) {
 	from, peer := &c.Ends[s.Requester&1], &c.Ends[s.Requester&1^1]
 	rtt := "-"
 	for _, r := range []*health.RTT{s.ReadRTT, s.RTT} {
@@ -201,8 +207,8 @@ func connectionRow(t table, c *health.Record, s *health.Side) {
 		host += " (" + c.Network + ")"
 	}
 	t.row(host, qpText(from.QP), peer.IP, qpText(peer.QP), c.Transport, operationsText(s), goodputText(c, s), s.Packets.Packets+s.Responses.Packets,
-		s.Retransmitted.Packets, cmp.Or(strings.TrimPrefix(causesText(s.Causes), ": "), "-"), lostText(s), sumOf(s.NAKs), s.RNRNAKs, rtt, s.WindowPackets,
-		c.Ended, cmp.Or(strings.Join(c.Verdicts, ","), "-"))
+		s.Retransmitted.Packets, lostText(s), sumOf(s.NAKs), s.RNRNAKs, rtt, s.WindowPackets,
+		c.Ended, cmp.Or(strings.TrimPrefix(causesText(s.Causes), ": "), "-"), cmp.Or(strings.Join(c.Verdicts, ", "), "-"))
 }
 
 func lostText(s *health.Side) string { return fmt.Sprintf("%d|%d", s.LostUpstream, s.LostDownstream) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,9 +21,19 @@ func main() {
 		status = e.status
 	}
 	if status != interrupted && err.Error() != "" {
-		fmt.Fprintln(os.Stderr, "cnpgate:", err)
+		fmt.Fprintln(os.Stderr, errorText(err, inJournal()))
 	}
 	os.Exit(status)
+}
+
+// errorText is what is printed of an error: in the journal each line with the priority of errors.
+func errorText(err error, inJournal bool) string {
+	text := "cnpgate: " + err.Error()
+	if !inJournal {
+		return text
+	}
+	prefix := fmt.Sprintf("<%d>", priorities["error"])
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }
 
 // Exit statuses other than 0 for success and 1 for an error.

@@ -274,7 +274,9 @@ var manualExamples = map[string][]string{
 	"cnpgate agent keygen":          {"cnpgate agent keygen /etc/cnpgate/agent.nk"},
 	"cnpgate agent run":             {"cnpgate agent run --site paris --server tls://nats-1:4222 --key /etc/cnpgate/agent.nk", "cnpgate agent run --socket /run/cnpgate/cnpgate.sock"},
 	"cnpgate agent show":            {"cnpgate agent show", "cnpgate agent show -o json"},
-	"cnpgate fleet":                 {"cnpgate fleet", "cnpgate fleet --watch 2s"},
+	"cnpgate show tech":             {"cnpgate show tech", "cnpgate show tech - >bundle.tar.gz"},
+	"cnpgate show fleet":            {"cnpgate show fleet", "cnpgate show fleet --watch 2s"},
+	"cnpgate fleet keys":            {"cnpgate fleet keys gw-1=192.0.2.1 gw-2=192.0.2.2 --dir fleet"},
 	"cnpgate nictest":               {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic ConnectX-6 --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
 	"cnpgate endpoint receive":      {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +

@@ -100,7 +100,7 @@ func TestReadmeReplay(t *testing.T) {
 // TestSamples: the samples of output in the documents are what the commands print.
 func TestSamples(t *testing.T) {
 	for _, c := range []struct{ page, indent, begins, command string }{
-		{"simulator.md", "", "incast-10ms: ", "sim incast-10ms --response ecn,standard-cnp"},
+		{"simulator.md", "", "incast-10ms: ", "sim incast-10ms --response ecn,standard-cnp --wide"},
 		{"operations.md", "    ", "PORT ", "check --offline deploy/laptop-af-packet.yaml"},
 	} {
 		name := filepath.Join("../../docs", c.page)

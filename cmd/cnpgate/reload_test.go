@@ -66,7 +66,6 @@ func TestOperate(t *testing.T) {
 		{"reload --confirmed", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/confirm", 0, "confirmed; changed: ports[1].rtt\n", ""},
 		{"reload --revert", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/revert", 0, "reverted; changed: ports[1].rtt\n", ""},
 		{"reload --confirmed", "no reload waits to be confirmed!", "POST /v1/reload/confirm", 1, "", "no reload waits to be confirmed"},
-		{"mode", modes, "GET /v1/mode", 0, "PORT  MODE     AFTER A RELOAD\ndc    send     send\nwan   observe  send\n", ""},
 		{"mode observe --port wan -o json", modes, `PUT /v1/mode {"mode":"observe","port":"wan"}`, 0, modes + "\n", ""},
 		{"mode notify -o json", modes, `PUT /v1/mode {"mode":"send"}`, 0, modes + "\n", ""},
 		{"mode send", "a mirror port!", `PUT /v1/mode {"mode":"send"}`, 1, "", "a mirror port"},
@@ -75,6 +74,9 @@ func TestOperate(t *testing.T) {
 		{"drain --wait 0s -o json", `{"draining":true,"safe":false,"waits":["2 senders"]}`, "PUT /v1/drain", 3, `{"draining":true,"safe":false,"waits":["2 senders"]}` + "\n", "not safe yet"},
 		{"drain --off", `{"draining":false,"safe":false,"waits":[]}`, "DELETE /v1/drain", 0, "the drain has ended; the gateway notifies senders again\n", ""},
 		{"show health", `{"healthy":true,"problems":{},"notices":["port wan: mode observe"]}`, "GET /v1/health", 0, "healthy\nport wan: mode observe\n", ""},
+		{"show health --fleet", `{"answers":{"gw-1":{"healthy":true},"gw-3":{"healthy":false,"problems":{"wan":"no link"}}},"missing":{"gw-2":"it has been silent for 1m12s"}}`,
+			"GET /v1/fleet/answers?path=%2Fv1%2Fhealth", 1, "gw-1:\nhealthy\ngw-3:\nwan: no link\ngw-2:\nno answer: it has been silent for 1m12s\n", "1 gateways of the fleet don't answer: gw-2"},
+		{"show health --fleet", `{"answers":{"gw-1":{"healthy":true}}}`, "GET /v1/fleet/answers?path=%2Fv1%2Fhealth", 0, "gw-1:\nhealthy\n", ""},
 		{"show health", `{"healthy":false,"problems":{"wan":"no link"},"notices":["drained"]}`, "GET /v1/health", 1, "wan: no link\ndrained\n", "not all ports forward"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

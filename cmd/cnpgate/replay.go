@@ -19,6 +19,7 @@ type replayFlags struct {
 	connections, flows                 int
 	rocePort                           uint16
 	output                             string
+	wide                               bool
 	web                                bool
 	listen                             string
 }
@@ -77,6 +78,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
 	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 13 kB each; the others count in the sums only")
 	outputFlag(c, &f.output)
+	wideFlag(c, &f.wide)
 	for _, other := range []string{"config", "fabric", "report", "flows", "forwarded", "emitted"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
@@ -218,5 +220,5 @@ func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
 	if f.output == "json" {
 		return writeIndented(c.OutOrStdout(), r)
 	}
-	return printRDMA(c.OutOrStdout(), r)
+	return printRDMA(paperOf(c.OutOrStdout(), f.wide), r)
 }

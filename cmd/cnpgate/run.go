@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -32,8 +31,8 @@ func runCommand() *cobra.Command {
 		SuggestFor: []string{"start"},
 
 		Long: `Opens the configured devices and forwards until a signal stops it; then it drains the queues at the ports' rates and ends. A second
-signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error, as JSON unless that is a
-terminal. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,
+signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error: text with priorities in
+the journal, text at a terminal, else JSON, or as management.log_format says. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,
 		RunE: func(*cobra.Command, []string) error {
 			load := func() (*config.Config, error) { return config.Load(path) }
 			cfg, err := load()
@@ -70,9 +69,9 @@ func checkListed(flows int) error {
 
 // run forwards as cfg describes. A reload reads the configuration with load.
 func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, flows int, standby bool) error {
-	lines := newPatientLog(logOutput())
+	lines := newPatientLog(logOutput(cfg.Management.LogFormat))
 	defer lines.flush()
-	log := loggerTo(lines)
+	log := loggerTo(lines).Hook(&repeats{now: time.Now})
 	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
@@ -137,21 +136,6 @@ func save(result *report.Report, out outputs) error {
 		return err
 	}
 	return errors.Join(out.finish(), out.rename())
-}
-
-func logger() zerolog.Logger { return loggerTo(logOutput()) }
-
-// logOutput is where the log goes: standard error, as text if that is a terminal.
-func logOutput() io.Writer {
-	if isTerminal(os.Stderr) {
-		return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}
-	}
-	return os.Stderr
-}
-
-func loggerTo(w io.Writer) zerolog.Logger {
-	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
-	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // echo is the time after the first signal in which a second one counts as the same: some supervisors signal a process and its group.

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showConfigCommand(), showConnectionsCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
+	c.AddCommand(showTechCommand(), showConfigCommand(), showConnectionsCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
 	for _, l := range lists {
 		var f showFlags
 		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)
@@ -88,7 +87,7 @@ func judged[A any](path string, print func(to io.Writer, answer *A) error, verdi
 type showFlags struct {
 	output, socket, config string
 	watch                  time.Duration
-	fleet                  bool // of all gateways of the fleet
+	fleet, wide            bool // of all gateways of the fleet; all columns
 }
 
 // showSocket explains the choice of the socket, in the commands' help.
@@ -103,6 +102,7 @@ func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
 	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
 	outputFlag(c, &f.output)
+	wideFlag(c, &f.wide)
 	if s.render != nil {
 		c.Flags().BoolVar(&f.fleet, "fleet", false, "of all gateways of the fleet (docs/fleet.md)")
 	}
@@ -150,8 +150,9 @@ func (f *showFlags) show(c *cobra.Command, s showable) error {
 
 // repeat prints once, or repeatedly until the context ends or an error occurs. On a terminal the new text replaces the old one.
 func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writer) error) error {
+	on := paperOf(to, f.wide)
 	if f.watch == 0 {
-		return print(to)
+		return print(on)
 	}
 	if f.watch < leastWatch {
 		return fmt.Errorf("--watch is %v, expected at least %v", f.watch, leastWatch)
@@ -163,9 +164,10 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 		if isTerminal(to) {
 			text.WriteString(clearScreen)
 		}
-		if err := print(&text); ctx.Err() != nil {
+		on.Writer = &text
+		if err := print(on); ctx.Err() != nil {
 			return nil // it may have ended a request
-		} else if err != nil && !errors.Is(err, errUnhealthy) {
+		} else if err != nil && !errors.Is(err, errUnhealthy) && !errors.As(err, new(*exitError)) {
 			return err
 		}
 		if _, err := to.Write(text.Bytes()); err != nil {
@@ -213,7 +215,9 @@ const leastWatch = 100 * time.Millisecond
 func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, to io.Writer) error {
 	if f.output == "text" {
 		var text bytes.Buffer
-		failed := s.print(ctx, client, &text)
+		on, _ := to.(paper)
+		on.Writer = &text
+		failed := s.print(ctx, client, on)
 		if text.Len() == 0 {
 			return failed
 		}
@@ -264,32 +268,6 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 	}
 	return strings.TrimPrefix(cmp.Or(f.socket, os.Getenv(socketVariable), api.DefaultSocket), "unix:"), nil
 }
-
-// table prints rows in columns.
-type table struct{ *tabwriter.Writer }
-
-// newTable begins a table with a header, whose cells are divided by tabs; "" for none.
-func newTable(to io.Writer, header string) table {
-	t := table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)}
-	if header != "" {
-		fmt.Fprintln(t, header)
-	}
-	return t
-}
-
-// row adds a row of cells. Flush returns the error of writing it.
-func (t table) row(cells ...any) {
-	for i, cell := range cells {
-		if i > 0 {
-			fmt.Fprint(t, "\t")
-		}
-		fmt.Fprint(t, cell)
-	}
-	fmt.Fprintln(t)
-}
-
-// line adds a row of texts.
-func (t table) line(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
 
 // writeIndented writes a value as JSON for people.
 func writeIndented(to io.Writer, value any) error {

@@ -20,10 +20,19 @@ const answered = `{"flows":[
 ],"more":false}
 `
 
-const shown = `PORT  VLAN   SOURCE      SOURCE_QP  CANDIDATE_QP  DESTINATION  DESTINATION_QP  RATE      AGE     PACKETS  BYTES   QUEUED  MARKED  NOTIFICATIONS               REACTS  QP_STATE   ENDED  QP_EVIDENCE  QP_PACKETS  QP_CONTRADICTIONS
-dc    -      198.18.0.2  420        -             198.18.0.1   60              0bps      4.12s   9        9720    0B      0       -                           -       confirmed  -      hint         1           0
-dc    -      198.18.0.2  421        -             198.18.0.1   61              9.85Gbps  1.23ms  864      933120  21.6KB  277     fast-cnp:2,long-haul-cnp:7  no      confirmed  dreq   psn          33          0
-wan   100.7  fd00:18::1  -          439           fd00:18::2   438             -         0s      12       1104    0B      0       -                           -       candidate  -      port         -           1
+const shownWide = `PORT  VLAN   SOURCE      QP    DESTINATION  QP   RATE      AGE     PACKETS  BYTES   QUEUED  MARKED  REACTS  QP_STATE   ENDED  QP_EVIDENCE  QP_PACKETS  QP_CONTRADICTIONS  NOTIFICATIONS
+dc    -      198.18.0.2  420   198.18.0.1   60   0bps      4.12s   9        9.72KB  0B      0       -       confirmed  -      hint         1           0                  -
+dc    -      198.18.0.2  421   198.18.0.1   61   9.85Gbps  1.23ms  864      933KB   21.6KB  277     no      confirmed  dreq   psn          33          0                  fast-cnp:2,long-haul-cnp:7
+wan   100.7  fd00:18::1  439?  fd00:18::2   438  -         0s      12       1.1KB   0B      0       -       candidate  -      port         -           1                  -
+`
+
+const shown = `PORT  VLAN   SOURCE      QP    DESTINATION  QP   RATE      QUEUED  REACTS  ENDED
+dc    -      198.18.0.2  420   198.18.0.1   60   0bps      0B      -       -
+dc    -      198.18.0.2  421   198.18.0.1   61   9.85Gbps  21.6KB  no      dreq
+    fast-cnp:2,long-haul-cnp:7
+wan   100.7  fd00:18::1  439?  fd00:18::2   438  -         0B      -       -
+Not shown: QP_CONTRADICTIONS, QP_PACKETS, QP_EVIDENCE, AGE, BYTES, PACKETS,
+QP_STATE, MARKED (--wide).
 `
 
 // TestVLANColumn: a flow's place, in a tunnel or not.
@@ -62,13 +71,17 @@ const congested = `{"episodes":[
 {"id":2,"port":"wan","class":"data","start":"2026-01-02T04:00:00Z","end":null,"peak_bytes":50,"ecn_marked":0,"notifications":{},"notifications_observed":0,"flows":[],"senders":[],"more_senders":0}]}
 `
 
-const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90KB; 12 packets marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of the gateway were overwritten before they were counted
-  SOURCE    QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
-  10.1.0.1  17  10.2.0.1     18  500KB  60KB         3         2.5Gbps      1.25Mbps    yes
-  10.1.0.2  -   10.2.0.1     19  4KB    3KB          0         -            -           -
-  10.1.0.3  -   10.2.0.1     20  30B    20B          1         9Mbps        9Mbps       no
-2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50B; 0 packets marked; notifications: -
-  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  RATE BEFORE  RATE AFTER  SLOWED
+const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90KB; 12 packets
+  marked; notifications: fast-cnp:3; observed, not sent: 2; 7 notifications of
+  the gateway were overwritten before they were counted
+  SOURCE    QP  DESTINATION  QP  BYTES  NOTIFIED  BEFORE   AFTER     SLOWED
+  10.1.0.1  17  10.2.0.1     18  500KB  3         2.5Gbps  1.25Mbps  yes
+  10.1.0.2  -   10.2.0.1     19  4KB    0         -        -         -
+  10.1.0.3  -   10.2.0.1     20  30B    1         9Mbps    9Mbps     no
+Not shown: QUEUED (--wide).
+2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50B; 0 packets
+  marked; notifications: -
+  SOURCE  QP  DESTINATION  QP  BYTES  QUEUED  NOTIFIED  BEFORE  AFTER  SLOWED
 `
 
 // proxied is what a gateway with two proxies answers.
@@ -89,9 +102,11 @@ const speaking = `{"running":true,"as":65001,"router_id":"192.0.2.9","announced"
 `
 
 const shownBGP = `AS 65001, router ID 192.0.2.9; 1 prefixes announced, 5 learned
-PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED  IGNORED                     PROBLEM
-192.0.2.10    65002  established          1h2m3s  1          9         5        malformed:1,no-attribute:3  -
-2001:db8::10  65001  active (restarting)  -       0          0         0        -                           the session has ended
+PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED
+192.0.2.10    65002  established          1h2m3s  1          9         5
+    malformed:1,no-attribute:3
+2001:db8::10  65001  active (restarting)  -       0          0         0
+    the session has ended
 `
 
 const observedOnly = "Observe mode of port wan: nobody is notified; notifications and marks are those that would have been.\n"
@@ -99,14 +114,18 @@ const observedOnly = "Observe mode of port wan: nobody is notified; notification
 const ailing = `{"healthy":false,"problems":{"wan":"no link"},"notices":["gw.yaml differs"]}
 `
 
-const shownPorts = `PORT  ROLE    PEER  RATE     RX    RX_PPS  TX    TX_PPS  RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
-dc    fabric  wan   2.5Gbps  0bps  0pps    0bps  0pps    5           1           0        0       0              -
-wan   wan     dc    0bps     0bps  0pps    0bps  0pps    1           3           2        0       3              no link
+const shownPorts = `PORT  PEER  RATE     RX    TX    RX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
+dc    wan   2.5Gbps  0bps  0bps  5           0        0       0
+wan   dc    0bps     0bps  0bps  1           2        0       3
+    no link
+Not shown: RX_PPS, TX_PPS, ROLE, TX_PACKETS (--wide).
 `
 
-const shownPortsOnce = `PORT  ROLE    PEER  RATE     RX  RX_PPS  TX  TX_PPS  RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
-dc    fabric  wan   2.5Gbps  -   -       -   -       5           1           0        0       0              -
-wan   wan     dc    0bps     -   -       -   -       1           3           2        0       3              no link
+const shownPortsOnce = `PORT  PEER  RATE     RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
+dc    wan   2.5Gbps  5           1           0        0       0
+wan   dc    0bps     1           3           2        0       3
+    no link
+Not shown: ROLE (--wide).
 `
 
 // hinted is what a gateway with two hints answers.
@@ -125,8 +144,9 @@ const streamed = `{"notification":{"time":"2026-01-02T03:04:05.006Z","worker":0,
 {"lost":3}
 `
 
-const shownStream = `TIME             PORT    CLASS    KIND           ACTION            LEVEL  SOURCE           QP        EVIDENCE  DESTINATION      QP        WHY
-03:04:05.006000  wan     all      standard-cnp   notify            180    10.1.0.1         17        psn       10.9.0.9         18        because
+const shownStream = `TIME             KIND          ACTION    SOURCE       QP    DESTINATION  QP
+03:04:05.006000  standard-cnp  notify    10.1.0.1     17    10.9.0.9     18
+    because
 3 notifications were overwritten before they could be read
 `
 
@@ -136,8 +156,8 @@ const shownByRate = `RATE      DESTINATION_QP
 0bps      60
 `
 
-const shownQueues = `PORT  CLASS  DEPTH  PEAK  K_MIN  K_MAX  CAPACITY
-dc    all    0B     70B   32KB   64KB   1.05MB
+const shownQueues = `PORT  CLASS  DEPTH  PEAK  Q_REF/K_MIN  NOTIFIES_ABOVE  CAPACITY
+dc    all    0B     70B   32KB         64KB            1.05MB
 `
 
 const shownCounters = `COUNTER                                  DC  WAN  ALL
@@ -148,10 +168,11 @@ notifications_sent_total{fast-cnp}       0   3    3
 device_missed_packets_total              0   9    9
 flows                                    -   -    7
 
-HISTOGRAM                  PORT  CLASS  WORKER  VALUES  MEAN   P50 <=   P99 <=    MAX <=
-reaction_time_nanoseconds  dc    -      -       4       4.5µs  4.096µs  16.384µs  16.384µs
-queue_occupancy_bytes      wan   all    -       2       1500   1024     2048      2048
-loop_gap_nanoseconds       -     -      0       100     20ms   128ns    128ns     -
+HISTOGRAM                  PORT  VALUES  MEAN   P50 <=   P99 <=    MAX <=
+reaction_time_nanoseconds  dc    4       4.5µs  4.096µs  16.384µs  16.384µs
+queue_occupancy_bytes      wan   2       1500   1024     2048      2048
+loop_gap_nanoseconds       -     100     20ms   128ns    128ns     -
+Not shown: CLASS, WORKER (--wide).
 `
 
 const paired = `{"pairs":[
@@ -160,9 +181,10 @@ const paired = `{"pairs":[
 ],"more":false}
 `
 
-const shownPairs = `PORT  VLAN  SOURCE      SOURCE QP  DESTINATION  DESTINATION QP  STATE             EVIDENCE  AGE      CONTRADICTIONS
-dc    -     198.18.0.1  60         198.18.0.2   420             confirmed (dreq)  cm        1m23.2s  1
-wan   100   198.18.0.2  420?       198.18.0.1   60              candidate         cnp       -        0
+const shownPairs = `SOURCE      SOURCE QP  DESTINATION  DESTINATION QP  STATE             EVIDENCE
+198.18.0.1  60         198.18.0.2   420             confirmed (dreq)  cm
+198.18.0.2  420?       198.18.0.1   60              candidate         cnp
+Not shown: CONTRADICTIONS, AGE, PORT, VLAN (--wide).
 `
 
 const versioned = `{"gateway":"gw","version":"v1.2.3","start_time":"2026-01-02T03:04:05Z","config_hash":"0123","go_version":"go1.26","platform":"linux/amd64"}
@@ -270,7 +292,7 @@ func TestShow(t *testing.T) {
 		stdout, stderr string // the whole, and a part; "" for nothing at all
 	}{
 		{"show flows --socket gw.sock", 0, shown, ""},
-		{"show flows --socket unix:gw.sock", 0, shown, ""},
+		{"show flows --socket unix:gw.sock --wide", 0, shownWide, ""},
 		{"show flows --config api.yaml -o text", 0, shown, ""},
 		{"show flows --socket gw.sock -o json", 0, answered, ""},
 		{"show flows --socket gw.sock --interval 0", 0, shown, ""},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -88,18 +89,20 @@ func onlyOfAll(c *report.Counters) telemetry.Values {
 
 // printHistograms prints a table with a line for each histogram that has values. It prints bounds of buckets, as the values themselves aren't known.
 func printHistograms(to io.Writer, all []report.Histogram) error {
-	w := newTable(to, "")
-	header := "\nHISTOGRAM\tPORT\tCLASS\tWORKER\tVALUES\tMEAN\tP50 <=\tP99 <=\tMAX <=\n"
+	w := newTable(to, "HISTOGRAM\tPORT\tCLASS\tWORKER\tVALUES\tMEAN\tP50 <=\tP99 <=\tMAX <=", "CLASS", "WORKER", "MEAN")
 	for i := range all {
 		h := &all[i]
 		if h.Count == 0 {
 			continue
 		}
 		print := unitOf(h.Name)
-		w.row(header+h.Name, cmp.Or(h.Port, "-"), cmp.Or(h.Class, "-"), cmp.Or(h.Worker, "-"), h.Count,
+		w.row(h.Name, cmp.Or(h.Port, "-"), cmp.Or(h.Class, "-"), cmp.Or(h.Worker, "-"), h.Count,
 			print(h.Sum/h.Count), bound(h, 0.5, print), bound(h, 0.99, print), bound(h, 1, print))
-		header = ""
 	}
+	if len(w.rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to)
 	return w.Flush()
 }
 

@@ -36,21 +36,20 @@ func showFlowsCommand() *cobra.Command {
 
   PORT, VLAN             port at which the flow arrives, and the VID of each VLAN tag; of a flow in a tunnel the kind of tunnel,
                          its identifier and the VID of the frame inside, as in vxlan:5000.7
-  SOURCE, SOURCE_QP      the sender, and its QP if that is confirmed
-  CANDIDATE_QP           a QP that may be the sender's; no notification names it
+  SOURCE, SOURCE_QP      the sender and its QP; a candidate, which no notification names, has a question mark
   DESTINATION, DESTINATION_QP
   RATE                   of the flow's frames without FCS, during --interval; "-" for a flow that began within it
   AGE                    time since the flow's last packet; at flows.aging the flow is removed
   PACKETS, BYTES         since the flow began
   QUEUED                 bytes of the flow in a queue now, as far as its worker tracks them
   MARKED                 packets that the gateway marked CE
-  NOTIFICATIONS          sent about the flow, by kind; of a port in observe mode those that would have been
   REACTS                 "no" of a sender that doesn't react to notifications
   QP_STATE               of the source QP: unknown, candidate or confirmed
   ENDED                  why the flow has ended: its connection was released (dreq), or its QP was reused (reuse)
   QP_EVIDENCE            how the source QP was found
   QP_PACKETS             packets of the flow until its source QP was confirmed
   QP_CONTRADICTIONS      how often packets contradicted the source QP
+  NOTIFICATIONS          sent about the flow, by kind; of a port in observe mode those that would have been
 
 Flows are sorted by their addresses, or by --sort, numbers from the largest on: --sort rate --limit 10 prints the ten fastest. -o json prints the API's answer
 unchanged and unsorted.`,
@@ -77,6 +76,7 @@ func (f *flowsFlags) run(c *cobra.Command) error {
 	if f.output == "json" && (f.sort != "" || f.columns != "") {
 		return errors.New("--sort and --columns are for text, and -o json is the API's answer unchanged; leave them out")
 	}
+	f.wide = f.wide || f.columns != "" // those that were asked for
 	values := f.filter.values()
 	if f.interval != 0 {
 		values.Set("interval", f.interval.String())
@@ -126,8 +126,7 @@ var flowColumns = []flowColumn{
 	{name: "PORT", text: func(f *api.Flow) string { return f.Port }},
 	{name: "VLAN", text: func(f *api.Flow) string { return vlans(f.Tunnel, f.TunnelID, f.VLAN) }},
 	{name: "SOURCE", text: func(f *api.Flow) string { return f.SourceIP.String() }},
-	{name: "SOURCE_QP", text: func(f *api.Flow) string { return orDash(f.SourceQP) }},
-	{name: "CANDIDATE_QP", text: func(f *api.Flow) string { return orDash(f.CandidateQP) }},
+	{name: "SOURCE_QP", text: sourceQP},
 	{name: "DESTINATION", text: func(f *api.Flow) string { return f.DestinationIP.String() }},
 	numbered("DESTINATION_QP", func(f *api.Flow) uint64 { return uint64(f.DestinationQP) }),
 	{"RATE", func(f *api.Flow) string { return rateOf(f.RateBPS) }, func(f *api.Flow) uint64 {
@@ -138,16 +137,24 @@ var flowColumns = []flowColumn{
 	}},
 	{"AGE", func(f *api.Flow) string { return report.Ago(f.AgeNS).String() }, func(f *api.Flow) uint64 { return uint64(f.AgeNS) }},
 	numbered("PACKETS", func(f *api.Flow) uint64 { return f.Packets }),
-	numbered("BYTES", func(f *api.Flow) uint64 { return f.Bytes }),
+	{"BYTES", func(f *api.Flow) string { return units.Size(f.Bytes) }, func(f *api.Flow) uint64 { return f.Bytes }},
 	{"QUEUED", func(f *api.Flow) string { return units.Size(f.QueuedBytes) }, func(f *api.Flow) uint64 { return f.QueuedBytes }},
 	numbered("MARKED", func(f *api.Flow) uint64 { return f.ECNMarked }),
-	{"NOTIFICATIONS", func(f *api.Flow) string { return listCounts(f.Notifications) }, notificationsOf},
 	{name: "REACTS", text: reacts},
 	{name: "QP_STATE", text: func(f *api.Flow) string { return f.QPState }},
 	{name: "ENDED", text: func(f *api.Flow) string { return cmp.Or(f.Ended, "-") }},
 	{name: "QP_EVIDENCE", text: func(f *api.Flow) string { return orDash(f.QPEvidence) }},
 	{"QP_PACKETS", took, func(f *api.Flow) uint64 { return f.QPPackets }},
 	numbered("QP_CONTRADICTIONS", func(f *api.Flow) uint64 { return uint64(f.QPConflicts) }),
+	{"NOTIFICATIONS", func(f *api.Flow) string { return listCounts(f.Notifications) }, notificationsOf},
+}
+
+// sourceQP is the sender's QP, a candidate with a question mark.
+func sourceQP(f *api.Flow) string {
+	if f.CandidateQP != nil {
+		return fmt.Sprint(*f.CandidateQP, "?")
+	}
+	return orDash(f.SourceQP)
 }
 
 // reacts is "no" of a flow whose sender doesn't react to notifications.
@@ -210,12 +217,21 @@ func sortFlows(flows []api.Flow, by *flowColumn) {
 	})
 }
 
+// leastOfFlows are the columns that are left out first on a narrow output.
+var leastOfFlows = []string{"QP_CONTRADICTIONS", "QP_PACKETS", "QP_EVIDENCE", "AGE", "BYTES", "PORT", "PACKETS", "QP_STATE", "MARKED", "QUEUED", "VLAN"}
+
 func printFlows(to io.Writer, columns []flowColumn, flows []api.Flow) error {
 	cells := make([]string, len(columns))
 	for i := range columns {
 		cells[i] = columns[i].name
+		if (cells[i] == "SOURCE_QP" || cells[i] == "DESTINATION_QP") && len(columns) == len(flowColumns) {
+			cells[i] = "QP" // that of the host before it
+		}
 	}
-	w := newTable(to, strings.Join(cells, "\t"))
+	w := newTable(to, strings.Join(cells, "\t"), leastOfFlows...)
+	if len(columns) == len(flowColumns) {
+		w.below = len(columns) - 1
+	}
 	for i := range flows {
 		for k := range columns {
 			cells[k] = columns[k].text(&flows[i])

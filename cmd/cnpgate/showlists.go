@@ -22,11 +22,17 @@ from it, the prefixes whose proxies were learned from it, and the number of its 
 reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.`,
 		printed(api.BGPPath, printBGP)},
 	{"episodes", "Print the congestion episodes of the running gateway: when, how bad, which flows, and which senders slowed down",
-		`A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
+		`A line for each time that a queue was above the depth from which senders are notified, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
 Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
-queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
+queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below that for 1 s. The gateway
 keeps the latest 256 episodes.`,
 		printed(api.EpisodesPath, printEpisodes)},
+	{"fleet", "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",
+		`A line for each gateway that may take part: its state (active, silent for more than 5 s, or unheard since the start), version, how long it has been up,
+how long ago it was heard, the time of a message to it and back, the flows and pairs that it knows of others, and the pairs of hosts that it asks about. Then
+what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped. docs/fleet.md explains all. -o json prints the API's
+answer to GET /v1/fleet.`,
+		showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print}},
 	{"health", "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 		`Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
 		judged(api.HealthPath, printHealth, isHealthy)},
@@ -61,6 +67,9 @@ cnpgate version prints only the command's version.`,
 		printed(api.VersionPath, printVersion)},
 }
 
+// bgpBelow is the first of the columns that are lists or texts.
+const bgpBelow = 7
+
 func printBGP(to io.Writer, s *advertise.Status) error {
 	switch {
 	case s.Error != "":
@@ -71,7 +80,8 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 		return err
 	}
 	fmt.Fprintf(to, "AS %d, router ID %s; %d prefixes announced, %d learned\n", s.AS, s.RouterID, len(s.Announced), s.PrefixesLearned)
-	w := newTable(to, "PEER\tAS\tSTATE\tUPTIME\tANNOUNCED\tRECEIVED\tLEARNED\tIGNORED\tPROBLEM")
+	w := newTable(to, "PEER\tAS\tSTATE\tUPTIME\tANNOUNCED\tRECEIVED\tLEARNED\tIGNORED\tPROBLEM", "AS", "UPTIME", "ANNOUNCED")
+	w.below = bgpBelow
 	for i := range s.Peers {
 		p := &s.Peers[i]
 		state, uptime := p.State, "-"
@@ -94,7 +104,8 @@ func printHints(to io.Writer, all *api.HintsBody) error {
 	if err := w.Flush(); err != nil || len(all.HostHints) == 0 {
 		return err
 	}
-	w = newTable(to, "\nHOST\tSOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL\tREMAINING")
+	fmt.Fprintln(to)
+	w = newTable(to, "HOST\tSOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL\tREMAINING")
 	for _, h := range all.HostHints {
 		destination := "-"
 		if h.Destination != nil {
@@ -111,7 +122,7 @@ func printPairs(to io.Writer, all *api.PairsBody) error {
 	slices.SortStableFunc(pairs, func(a, b api.Pair) int {
 		return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP), cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.Port, b.Port))
 	})
-	w := newTable(to, "PORT\tVLAN\tSOURCE\tSOURCE QP\tDESTINATION\tDESTINATION QP\tSTATE\tEVIDENCE\tAGE\tCONTRADICTIONS")
+	w := newTable(to, "PORT\tVLAN\tSOURCE\tSOURCE QP\tDESTINATION\tDESTINATION QP\tSTATE\tEVIDENCE\tAGE\tCONTRADICTIONS", "CONTRADICTIONS", "AGE", "PORT", "VLAN")
 	for i := range pairs {
 		p := &pairs[i]
 		qp, state, age := orDash(p.SourceQP), p.QPState, "-"
@@ -139,13 +150,14 @@ func printProxies(to io.Writer, all *api.ProxiesBody) error {
 
 func printVersion(to io.Writer, v *api.Version) error {
 	w := newTable(to, "")
-	fmt.Fprintf(w, "gateway\t%s\nversion\t%s (%s, %s)\n", v.Gateway, v.Version, v.GoVersion, v.Platform)
+	w.row("gateway", v.Gateway)
+	w.row("version", fmt.Sprintf("%s (%s, %s)", v.Version, v.GoVersion, v.Platform))
 	if own := describe(); v.Version != own {
-		fmt.Fprintf(w, "this command\t%s\n", own)
+		w.row("this command", own)
 	}
 	if v.StartTime != nil {
-		fmt.Fprintf(w, "start time\t%s\n", v.StartTime.Format(time.RFC3339))
+		w.row("start time", v.StartTime.Format(time.RFC3339))
 	}
-	fmt.Fprintf(w, "config hash\t%s\n", v.ConfigHash)
+	w.row("config hash", v.ConfigHash)
 	return w.Flush()
 }

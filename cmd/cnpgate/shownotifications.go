@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,10 @@ func printMostNotified(ctx context.Context, client *api.Client, to io.Writer) er
 var notificationColumns = []struct {
 	name  string
 	width int
-}{{"TIME", 15}, {"PORT", 6}, {"CLASS", 7}, {"KIND", 13}, {"ACTION", 16}, {"LEVEL", 5}, {"SOURCE", 15}, {"QP", 8}, {"EVIDENCE", 8}, {"DESTINATION", 15}, {"QP", 8}, {"WHY", 0}}
+}{{"TIME", 15}, {"PORT", 6}, {"CLASS", 7}, {"KIND", 12}, {"ACTION", 8}, {"LEVEL", 5}, {"SOURCE", 11}, {"QP", 4}, {"EVIDENCE", 8}, {"DESTINATION", 11}, {"QP", 4}, {"WHY", 0}}
+
+// leastOfNotifications are the columns that are left out first on a narrow output: the reason has the port and the class.
+var leastOfNotifications = []string{"LEVEL", "EVIDENCE", "CLASS", "PORT"}
 
 func notificationCells(n *report.Notification) []string {
 	kind, action := n.Kind, n.Asks()
@@ -108,7 +112,8 @@ func printNotifications(to io.Writer, all *api.Notifications) error {
 		_, err := fmt.Fprintln(to, "no such notification since the gateway started; cnpgate explain SENDER RECEIVER says why a sender is not notified")
 		return err
 	}
-	w := newTable(to, strings.Join(notificationHeader(), "\t"))
+	w := newTable(to, strings.Join(notificationHeader(), "\t"), leastOfNotifications...)
+	w.below = len(notificationColumns) - 1
 	for i := range all.Notifications {
 		w.line(notificationCells(&all.Notifications[i]))
 	}
@@ -117,7 +122,7 @@ func printNotifications(to io.Writer, all *api.Notifications) error {
 
 // follow prints notifications as they are sent.
 func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
-	to := c.OutOrStdout()
+	to := paperOf(c.OutOrStdout(), f.wide)
 	begun, each := func() error { return printFollowed(to, notificationHeader()) }, func(s *api.Streamed) error {
 		if s.Notification == nil {
 			_, err := fmt.Fprintf(to, "%d notifications were overwritten before they could be read\n", s.Lost)
@@ -134,13 +139,22 @@ func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
 	})
 }
 
-// printFollowed prints a line without knowing those that follow.
-func printFollowed(to io.Writer, cells []string) error {
-	var line strings.Builder
+// printFollowed prints a line without knowing those that follow. On paper the reason has a line of its own.
+func printFollowed(to paper, cells []string) error {
+	line, below := "", ""
 	for i, column := range notificationColumns {
-		fmt.Fprintf(&line, "%-*s  ", column.width, cells[i])
+		switch {
+		case to.columns > 0 && slices.Contains(leastOfNotifications, column.name):
+		case to.columns > 0 && column.width == 0:
+			below = indented("    ", cells[i], to.columns)
+		default:
+			line += fmt.Sprintf("%-*s  ", column.width, cells[i])
+		}
 	}
-	_, err := fmt.Fprintln(to, strings.TrimRight(line.String(), " "))
+	if cells[0] == notificationColumns[0].name { // the header
+		below = ""
+	}
+	_, err := fmt.Fprintf(to, "%s\n%s", strings.TrimRight(line, " "), below)
 	return err
 }
 
@@ -172,13 +186,20 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	if e.Lost > 0 {
 		more += fmt.Sprintf("; %d notifications of the gateway were overwritten before they were counted", e.Lost)
 	}
-	fmt.Fprintf(to, "%d: queue %s/%s from %s, %s; peak %s; %d packets marked; notifications: %s%s\n", e.ID, e.Port, e.Class,
+	text := fmt.Sprintf("%d: queue %s/%s from %s, %s; peak %s; %d packets marked; notifications: %s%s", e.ID, e.Port, e.Class,
 		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, units.Size(e.PeakBytes), e.ECNMarked, listCounts(e.Notifications), more)
-	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tRATE BEFORE\tRATE AFTER\tSLOWED")
+	if p, ok := to.(paper); ok && p.columns > 0 {
+		text = strings.Join(wrapped(text, p.columns-2), "\n  ")
+	}
+	fmt.Fprintln(to, text)
+	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tQUEUED\tNOTIFIED\tBEFORE\tAFTER\tSLOWED", "QUEUED", "NOTIFIED", "BYTES")
 	for _, f := range listed(e) {
 		slowed := "-"
 		if f.Slowed != nil {
 			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
+		}
+		if f.AtFairRate {
+			slowed = "at fair rate"
 		}
 		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, units.Size(f.Bytes), units.Size(f.Queued),
 			f.Notifications, rateOf(f.Before), rateOf(f.After), slowed)

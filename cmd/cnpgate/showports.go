@@ -68,6 +68,8 @@ func (f *showFlags) checkInterval(interval *time.Duration) error {
 	return nil
 }
 
+const problemColumn = 13
+
 func showPorts(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
 	c, rates, err := portRates(ctx, client, interval)
 	if err != nil {
@@ -77,7 +79,8 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	if err != nil {
 		return err
 	}
-	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
+	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM", "RX_PPS", "TX_PPS", "ROLE", "TX_PACKETS", "RX_PACKETS", "PEER", "RATE")
+	w.below = problemColumn
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		rx, tx := rates.of(i)
@@ -89,11 +92,12 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 }
 
 func printQueues(to io.Writer, c *report.Counters) error {
-	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
+	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY")
 	for i := range c.Ports {
 		p := &c.Ports[i]
+		keeps, notifies := p.Levels()
 		for _, q := range p.Queues {
-			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(p.KMinBytes), units.Size(p.KMaxBytes), units.Size(p.CapacityBytes))
+			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(keeps), units.Size(notifies), units.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()

@@ -53,10 +53,10 @@ func (f *sendersFlags) run(c *cobra.Command) error {
 }
 
 func printSenders(to io.Writer, all *api.SendersBody) error {
-	w := newTable(to, "SOURCE\tVLAN\tFLOWS\tRATE\tBYTES\tQUEUED\tMARKED\tNOTIFICATIONS\tREACTS")
+	w := newTable(to, "SOURCE\tVLAN\tFLOWS\tRATE\tBYTES\tQUEUED\tMARKED\tNOTIFICATIONS\tREACTS", "BYTES", "MARKED", "VLAN", "QUEUED")
 	for i := range all.Senders {
 		s := &all.Senders[i]
-		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), s.Bytes, units.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
+		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), units.Size(s.Bytes), units.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
 	}
 	if err := w.Flush(); err != nil || !all.More {
 		return err
@@ -67,6 +67,7 @@ func printSenders(to io.Writer, all *api.SendersBody) error {
 
 func printReloads(to io.Writer, all *api.Reloads) error {
 	w := newTable(to, "TIME\tOUTCOME\tCONFIGURATION\tCHANGES OR ERROR")
+	w.below = 3
 	for _, r := range all.Reloads {
 		w.row(r.Time.Local().Format(time.DateTime), r.Outcome, r.ConfigHash[:min(len(r.ConfigHash), 12)], cmp.Or(strings.ReplaceAll(r.Error, "\n", "; "), strings.Join(r.Changes, ", "), "-"))
 	}

@@ -15,6 +15,7 @@ import (
 
 type simFlags struct {
 	output, csv, svg string
+	wide             bool
 	set, sweep       []string
 	responses        []string
 	cores            int
@@ -22,7 +23,7 @@ type simFlags struct {
 	explain, list    bool
 	web, listen      string
 	draw             int
-	wide             bool
+	settable         bool
 	seed             uint64
 }
 
@@ -40,11 +41,12 @@ PREFIX-RESPONSE.svg with a plot of what --explain prints.
 in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as one file, which needs no server.
 --draw N simulates N drawn networks with drawn NICs instead of a scenario, and prints a row for each: goodput as a part of the possible one, lost
 packets and the queue, with ECN alone and with other responses (by default the standard CNP); then the shares of the networks whose WAN is full, and the
-worst ones. draw-SEED-NUMBER, with --wide wide-SEED-NUMBER, is the scenario of a row.`,
+worst ones. draw-SEED-NUMBER, with --settable-nics settable-SEED-NUMBER, is the scenario of a row.`,
 		ValidArgsFunction: completeScenario,
 		RunE:              f.run,
 	}
 	f.output = "text"
+	wideFlag(c, &f.wide)
 	wordFlag(c, &f.output, "output", "o", "form of the summary, text and table being the same", "text", "json", "table")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the time series of each run to PREFIX-RESPONSE.csv")
 	c.Flags().StringVar(&f.svg, "svg", "", "write a plot of each run to PREFIX-RESPONSE.svg")
@@ -60,7 +62,7 @@ worst ones. draw-SEED-NUMBER, with --wide wide-SEED-NUMBER, is the scenario of a
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.list, "list", false, "list the built-in scenarios")
 	c.Flags().IntVar(&f.draw, "draw", 0, "simulate this many drawn networks")
-	c.Flags().BoolVar(&f.wide, "wide", false, "draw NICs from what operators can set, not only from what is published of NICs")
+	c.Flags().BoolVar(&f.settable, "settable-nics", false, "draw NICs from what operators can set, not only from what is published of NICs")
 	c.Flags().Uint64Var(&f.seed, "seed", 1, "of the drawn networks")
 	return c
 }
@@ -114,7 +116,7 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.output == "json" {
 		return writeJSON(c.OutOrStdout(), runs)
 	}
-	if err := writeTable(c.OutOrStdout(), runs); err != nil || !f.explain {
+	if err := writeTable(paperOf(c.OutOrStdout(), f.wide), runs); err != nil || !f.explain {
 		return err
 	}
 	for _, r := range runs {

@@ -39,7 +39,7 @@ func simulated(t *testing.T, dir string, args ...string) ran {
 func TestSim(t *testing.T) {
 	dir := workspace(t)
 	put(t, dir, "short.yaml", []byte(strings.Replace(short, "bytes: 1MB", "bytes: 1MB, spread: 50us", 1)))
-	first := simulated(t, dir, "short.yaml").stdout
+	first := simulated(t, dir, "short.yaml", "--wide").stdout
 	lines := strings.Split(strings.TrimSpace(first), "\n")
 	if len(lines) != 5 || lines[0] != "short: 5 hosts, 4 flows, 20ms at most, seed 1" || !strings.HasPrefix(lines[1], "response ") {
 		t.Fatalf("the table is\n%s", first)
@@ -49,7 +49,7 @@ func TestSim(t *testing.T) {
 			t.Errorf("row %d is not of %s:\n%s", i+1, response, first)
 		}
 	}
-	if again := simulated(t, dir, "short.yaml", "--cores", "1").stdout; again != first {
+	if again := simulated(t, dir, "short.yaml", "--wide", "--cores", "1").stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
 	}
 	if other := simulated(t, dir, "short.yaml", "--set", "seed=2").stdout; other == first {
@@ -153,7 +153,7 @@ func TestSimSweep(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &runs); err != nil {
 		t.Fatal(err)
 	}
-	listed := simulated(t, dir, "short.yaml", "--sweep", "switches.ecn=[],[{rate: 0bps, k_min: 1KB, k_max: 2KB}]", "--response", "ecn").stdout
+	listed := simulated(t, dir, "short.yaml", "--wide", "--sweep", "switches.ecn=[],[{rate: 0bps, k_min: 1KB, k_max: 2KB}]", "--response", "ecn").stdout
 	if lines := strings.Split(listed, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[3], "switches.ecn=[{rate: 0bps, k_min: 1KB, k_max: 2KB}]  ecn ") {
 		t.Errorf("values with commas in brackets:\n%s", listed)
 	}
@@ -251,8 +251,8 @@ func TestSimDraw(t *testing.T) {
 	if again := simulated(t, dir, "--draw", "1", "--seed", "2", "--response", "long-haul-cnp", "--cores", "1").stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
 	}
-	if wide := simulated(t, dir, "--draw", "1", "--seed", "2", "--wide").stdout; !strings.Contains(wide, "\nwide-2-1 ") {
-		t.Errorf("with wide NICs:\n%s", wide)
+	if settable := simulated(t, dir, "--draw", "1", "--seed", "2", "--settable-nics").stdout; !strings.Contains(settable, "\nsettable-2-1 ") {
+		t.Errorf("with settable NICs:\n%s", settable)
 	}
 	if one := simulated(t, dir, "draw-2-1", "--response", "ecn", "--set", "length=100us").stdout; !strings.HasPrefix(one, "draw-2-1: ") {
 		t.Errorf("the scenario draw-2-1:\n%s", one)

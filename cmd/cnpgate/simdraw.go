@@ -30,8 +30,8 @@ func (f *simFlags) runDraws(c *cobra.Command, args []string) error {
 		return err
 	}
 	set := scenario.Published
-	if f.wide {
-		set = scenario.Wide
+	if f.settable {
+		set = scenario.Settable
 	}
 	draws := make([]scenario.Drawn, f.draw)
 	var runs []*simRun

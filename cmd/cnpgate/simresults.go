@@ -32,15 +32,15 @@ type column struct {
 var columns = []column{
 	{"response", func(r *simRun) string { return r.response.String() }},
 	{"queue peak", func(r *simRun) string { return units.Size(r.outcome.Gateway.Peak) }},
-	{"p99", func(r *simRun) string { return units.Size(r.outcome.Gateway.P99) }},
+	{"queue p99", func(r *simRun) string { return units.Size(r.outcome.Gateway.P99) }},
 	{"switch peak", func(r *simRun) string { return units.Size(r.outcome.Switch.Peak) }},
-	{"p99", func(r *simRun) string { return units.Size(r.outcome.Switch.P99) }},
+	{"switch p99", func(r *simRun) string { return units.Size(r.outcome.Switch.P99) }},
 	{"lost", func(r *simRun) string { return count(r.outcome.Dropped + r.outcome.Lost) }},
 	{"PFC", func(r *simRun) string { return count(r.outcome.Pauses) }},
 	{"slow-down", func(r *simRun) string { return timeText(r.outcome.SlowDown) }},
 	{"done", func(r *simRun) string { return done(&r.outcome.All) }},
 	{"FCT mean", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.MeanFCT) }},
-	{"p99", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.P99FCT) }},
+	{"FCT p99", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.P99FCT) }},
 	{"slowdown", func(r *simRun) string { return slowdown(&r.outcome.All) }},
 	{"goodput", func(r *simRun) string { return units.Rate(r.outcome.All.Goodput) }},
 	{"possible", func(r *simRun) string { return units.Rate(r.outcome.Possible) }},
@@ -62,11 +62,11 @@ func writeTable(w io.Writer, runs []*simRun) error {
 	if _, err := fmt.Fprintf(w, "%s: %d hosts, %d flows, %v at most, seed %d\n", s.Name, s.Hosts(), s.Flows(), time.Duration(s.Length()), s.Seed()); err != nil {
 		return err
 	}
-	t, cells := newTable(w, ""), make([]string, len(all))
+	cells := make([]string, len(all))
 	for i, c := range all {
 		cells[i] = c.title
 	}
-	t.line(cells)
+	t := newTable(w, strings.Join(cells, "\t"), "switch p99", "switch peak", "possible", "CNPs", "FCT mean", "PFC", "Jain", "slow-down", "notified", "FCT p99", "queue p99")
 	for _, r := range runs {
 		for i, c := range all {
 			cells[i] = c.text(r)

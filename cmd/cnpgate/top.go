@@ -12,7 +12,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -314,8 +313,8 @@ func part(n, all int) string {
 }
 
 func printRows(to io.Writer, header string, rows [][]string) error {
-	w := table{tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)}
-	fmt.Fprintln(w, header)
+	w := newTable(to, header)
+	w.gap = 1
 	for _, cells := range rows {
 		w.line(cells)
 	}

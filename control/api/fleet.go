@@ -20,7 +20,8 @@ type Fleet interface {
 
 // FleetAnswers is the answer to GET /v1/fleet/answers.
 type FleetAnswers struct {
-	Answers map[string]any `json:"answers" doc:"The answer of each gateway that has answered, by its name."`
+	Answers map[string]any    `json:"answers" doc:"The answer of each gateway that has answered, by its name."`
+	Missing map[string]string `json:"missing,omitempty" doc:"The gateways that have not answered, by name, with what is known of them."`
 }
 
 // FleetEpisode is an episode of a gateway.
@@ -49,7 +50,7 @@ func (s *Server) fleetAnswers(r *request) (any, error) {
 	if !mayAsk(path) {
 		return nil, failed(http.StatusBadRequest, "path: %.100q can't be asked of other gateways; expected a resource of this API with one answer, such as /v1/flows?limit=10", path)
 	}
-	all := FleetAnswers{map[string]any{}}
+	all := FleetAnswers{Answers: map[string]any{}}
 	f := s.state.gateway.Fleet()
 	if f == nil {
 		return all, nil
@@ -61,8 +62,17 @@ func (s *Server) fleetAnswers(r *request) (any, error) {
 		}
 	}
 	var own any
+	status := f.Status()
 	if json.Unmarshal(s.Get(path), &own) == nil {
-		all.Answers[f.Status().Name] = own
+		all.Answers[status.Name] = own
+	}
+	for i := range status.Members {
+		if m := &status.Members[i]; all.Answers[m.Name] == nil {
+			if all.Missing == nil {
+				all.Missing = map[string]string{}
+			}
+			all.Missing[m.Name] = m.Absence()
+		}
 	}
 	return all, nil
 }

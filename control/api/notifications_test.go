@@ -118,7 +118,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 // TestNotificationSaysWhyRaised: a raised level has its cause.
 func TestNotificationSaysWhyRaised(t *testing.T) {
 	g := newGate(t, 1)
-	for raised, want := range map[bool]string{false: "B in it", true: "B in it; level raised, as the queue has grown since an earlier request"} {
+	for raised, want := range map[bool]string{false: "notified above 2MB", true: "notified above 2MB; level raised, as the queue has grown since an earlier request"} {
 		r := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByDepth, Raised: raised}}
 		if n := report.MakeNotification(g.config, 0, &r, false); !strings.HasSuffix(n.Why, want) || n.Raised != raised {
 			t.Errorf("%+v, want %s", n, want)

@@ -145,7 +145,7 @@ func (s *flows) measured(r *request, f *filter, do func(worker int, c *dataplane
 	})
 }
 
-// Sender is a host whose flows pass the gateway, in a VLAN or tunnel.
+// Sender is a host whose flows pass the gateway, in a VLAN or tunnel. One that only acknowledges isn't a sender.
 type Sender struct {
 	SourceIP      netip.Addr `json:"source_ip"`
 	VLAN          []uint16   `json:"vlan,omitempty"`
@@ -182,6 +182,9 @@ func (s *flows) senders(r *request) (any, error) {
 	}
 	all, out := map[senderKey]*Sender{}, SendersBody{}
 	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
+		if c.Traffic.OnlyAnswers() {
+			return
+		}
 		key := senderKey{c.Key.Src, c.Key.Scope().At(0)}
 		one := all[key]
 		if one == nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -84,4 +85,25 @@ func TestLocal(t *testing.T) {
 	if _, err := Get[Version](t.Context(), client, VersionPath); err == nil {
 		t.Error("a server that has ended answers")
 	}
+}
+
+// TestSendersSend: a host that only acknowledges isn't a sender; one that answers READs is.
+func TestSendersSend(t *testing.T) {
+	g := newGate(t, 1)
+	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", Opcode: packet.RCSendOnly, DestQP: 200})
+	for _, answer := range []testkit.RoCE{
+		{Src: "10.9.0.9", Dst: "10.1.0.1", Opcode: packet.RCAcknowledge, DestQP: 100},
+		{Src: "10.9.0.8", Dst: "10.1.0.1", Opcode: packet.RCReadRespOnly, DestQP: 101, Size: 1100},
+	} {
+		g.InjectAt(t, 0, 1, answer.Frame())
+		g.Drain()
+	}
+	g.run(0)
+	_, _, body := g.ask(t, http.MethodGet, "/v1/senders", "")
+	for host, sends := range map[string]bool{"10.1.0.1": true, "10.9.0.9": false, "10.9.0.8": true} {
+		if strings.Contains(body, `"source_ip":"`+host+`"`) != sends {
+			t.Errorf("%s is a sender: %v, want %v: %s", host, !sends, sends, body)
+		}
+	}
+	g.want(t, http.MethodGet, "/v1/senders", "", http.StatusOK, `"total":2`)
 }

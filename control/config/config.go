@@ -81,6 +81,8 @@ type Management struct {
 	Web     *Web   // nil: no page
 	// LogLevel is the lowest level that is logged: debug, info, warn or error.
 	LogLevel string
+	// LogFormat is text or json; "": as it suits where the log goes.
+	LogFormat string
 }
 
 // Web is where the gateway serves its page, and what protects it.

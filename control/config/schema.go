@@ -281,11 +281,12 @@ type domainSection struct {
 
 type managementSection struct {
 	place
-	Listen   listener   `key:"listen" to:"Socket"`
-	Metrics  socket     `key:"metrics"`
-	IPFIX    socket     `key:"ipfix"`
-	Web      webSection `key:"web" absent:"off"`
-	LogLevel choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
+	Listen    listener   `key:"listen" to:"Socket"`
+	Metrics   socket     `key:"metrics"`
+	IPFIX     socket     `key:"ipfix"`
+	Web       webSection `key:"web" absent:"off"`
+	LogLevel  choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
+	LogFormat choice     `key:"log_format" one:"text|json" reload:"restart" because:"the log is opened before everything else"`
 }
 
 type webSection struct {

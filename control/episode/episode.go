@@ -30,7 +30,7 @@ type Queue struct{ Port, Class int }
 // State is the state of a queue.
 type State struct {
 	Peak   uint64 // the greatest depth since the last state, bytes
-	KMin   uint64 // bytes
+	Above  uint64 // bytes: the queue is congested above this depth
 	Marked uint64 // packets marked CE in it so far
 	// Suppressed are the times so far that a sender behind the port's peer was not notified.
 	Suppressed Suppressed
@@ -66,7 +66,14 @@ type Episode struct {
 	Flows         []Flow // in no order
 
 	announced bool
-	before    State // when it began
+	earlier   map[flowName]sample // of flows in the queue's episode before, so that a rate is of a longer time
+	before    State               // when it began
+}
+
+// flowName is a flow of a worker.
+type flowName struct {
+	worker int
+	ref    flowtable.Ref
 }
 
 // Flow is a flow during an episode.
@@ -80,6 +87,7 @@ type Flow struct {
 	Sent          uint64               // of them
 	First         int64                // time of the first notification that was sent; without one, of the first that would have been
 	Before, After Rate                 // arrival rates before that, and since
+	Fair          uint64               // bit/s that the law allowed it at the latest notification; 0: the law hasn't asked
 
 	base        uint64 // bytes of the flow in its first record
 	looked      bool   // a worker recorded it; false: known only from a notification
@@ -100,6 +108,12 @@ func (f *Flow) Slowed() (slowed, known bool) {
 	return f.After.BPS < f.Before.BPS-f.Before.BPS/8, f.Sent > 0 && f.Before.Known && f.After.Known
 }
 
+// AtFairRate reports whether the sender need not slow down: it is at the rate that the law allows it, or below.
+func (f *Flow) AtFairRate() bool {
+	slowed, known := f.Slowed()
+	return known && !slowed && f.After.BPS <= f.Fair+f.Fair/8
+}
+
 // sample is the number of bytes of a flow that had arrived by one of its packets, and when that was: the rate between two packets doesn't depend on when
 // somebody looked.
 type sample struct {
@@ -117,8 +131,8 @@ func (s sample) to(later sample) Rate {
 	return Rate{uint64(float64(later.bytes-s.bytes) * bitsPerByteNanoseconds / float64(elapsed)), true}
 }
 
-// notify counts a notification for its flow.
-func (e *Episode) notify(worker int, r *notify.NotificationRecord) {
+// notify counts a notification for its flow. No flow arrives faster than line, bit/s; 0: it isn't known.
+func (e *Episode) notify(worker int, r *notify.NotificationRecord, line uint64) {
 	f := e.flow(worker, r.Flow)
 	if f == nil {
 		e.Untracked++
@@ -132,10 +146,16 @@ func (e *Episode) notify(worker int, r *notify.NotificationRecord) {
 	if sent {
 		f.Sent++
 	}
+	if r.FairRate > 0 {
+		f.Fair = r.FairRate * bitsPerSecond
+	}
 	if f.Notifications == 1 || sent && f.Sent == 1 {
 		f.First, f.Before = r.Time, f.before(now)
 		if !f.Before.Known && r.FlowRate > 0 {
-			f.Before = Rate{r.FlowRate * bitsPerSecond, true}
+			f.Before = Rate{r.FlowRate * bitsPerSecond, true} // of a burst, perhaps
+		}
+		if line > 0 {
+			f.Before.BPS = min(f.Before.BPS, line)
 		}
 		f.prior, f.last, f.After, f.latest = sample{}, now, Rate{}, Rate{}
 	}
@@ -166,7 +186,7 @@ func (e *Episode) flow(worker int, ref flowtable.Ref) *Flow {
 		}
 	}
 	if len(e.Flows) < trackedFlows {
-		e.Flows = append(e.Flows, Flow{Worker: worker, Ref: ref})
+		e.Flows = append(e.Flows, Flow{Worker: worker, Ref: ref, last: e.earlier[flowName{worker, ref}]})
 		return &e.Flows[len(e.Flows)-1]
 	}
 	var least *Flow

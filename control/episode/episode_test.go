@@ -46,7 +46,7 @@ func play(t *Tracker, steps []step) string {
 		}
 		t.Sampled(wan, 0, now, records)
 		marked += s.marked
-		if e, event := t.Look(now, wan, State{Peak: s.peak, KMin: kMin, Marked: marked}); event != None {
+		if e, event := t.Look(now, wan, State{Peak: s.peak, Above: kMin, Marked: marked}); event != None {
 			name := map[Event]string{Began: "began", Ended: "ended"}[event]
 			events = append(events, fmt.Sprintf("%d %s", (now-1e15)/tick, name))
 			if event == Ended {
@@ -74,12 +74,12 @@ func TestEpisodes(t *testing.T) {
 	}{
 		{"none", []step{calm, calm, {}}, ""},
 		{"at K_min", []step{{peak: kMin}}, ""},
-		{"above it", []step{calm, {peak: kMin + 1}}, "2 began; 22 ended; 2 to 2, peak 1001, marked 0, sent 0"},
+		{"above it", []step{calm, {peak: kMin + 1}}, "2 began; 22 ended; 1 to 2, peak 1001, marked 0, sent 0"},
 		{"longer", []step{full, {peak: 9000, marked: 5}, full}, "1 began; 23 ended; 1 to 3, peak 9000, marked 25, sent 0"},
-		{"marks before it don't count", []step{{marked: 7}, full}, "2 began; 22 ended; 2 to 2, peak 5000, marked 10, sent 0"},
+		{"marks before it don't count", []step{{marked: 7}, full}, "2 began; 22 ended; 1 to 2, peak 5000, marked 10, sent 0"},
 		{"a short calm is part of it", append(append([]step{full}, make([]step, 18)...), full), "1 began; 40 ended; 1 to 20, peak 5000, marked 20, sent 0"},
 		{"a long one is not", append(append([]step{full}, make([]step, 21)...), full),
-			"1 began; 21 ended; 1 to 1, peak 5000, marked 10, sent 0; 23 began; 43 ended; 23 to 23, peak 5000, marked 10, sent 0"},
+			"1 began; 21 ended; 1 to 1, peak 5000, marked 10, sent 0; 23 began; 43 ended; 22 to 23, peak 5000, marked 10, sent 0"},
 		{"a notification begins one", []step{{peak: 10, notified: map[uint32]uint64{1: 500}}}, "1 began; 21 ended; 1 to 1, peak 10, marked 0, sent 1"},
 		{"notifications count", []step{full, {peak: 6000, notified: map[uint32]uint64{1: 5, 2: 5}}}, "1 began; 22 ended; 1 to 2, peak 6000, marked 10, sent 2"},
 	} {
@@ -169,6 +169,38 @@ func TestMeasuredByWorker(t *testing.T) {
 	}
 }
 
+// TestBefore: no flow was faster than its port, whatever a worker has measured of a burst; and of one that was in the episode before, the rate is that of the
+// time between.
+func TestBefore(t *testing.T) {
+	tracker := NewTracker()
+	tracker.Lines = []uint64{1e9, 1e9}
+	burst := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByDepth, FlowRate: 2_900_000_000 / 8000, FlowBytes: 1000}, Time: 5, Flow: flowtable.Ref{Index: 7, Generation: 1}}
+	tracker.Notified(0, &burst)
+	if f := tracker.Episodes()[0].Flows[0]; f.Before != (Rate{1e9, true}) {
+		t.Errorf("of a burst: %+v", f.Before)
+	}
+	tracker = NewTracker()
+	play(tracker, []step{{peak: 5000}, {peak: 5000, sampled: map[uint32]uint64{7: 1000}}})
+	burst.Time, burst.FlowBytes = 1e15+2*tick+2e9, 1000+15_000_000 // 60 Mbit/s
+	tracker.Notified(0, &burst)
+	if f := tracker.Episodes()[1].Flows[0]; f.Before != (Rate{60e6, true}) {
+		t.Errorf("after an earlier episode: %+v", f.Before)
+	}
+}
+
+// TestAtFairRate: a sender that does not slow down is at its fair rate if the law allows it what it sends.
+func TestAtFairRate(t *testing.T) {
+	for _, c := range []struct {
+		before, after, fair uint64
+		want                bool
+	}{{100, 100, 95, true}, {100, 100, 50, false}, {100, 40, 95, false}, {100, 100, 0, false}, {100, 110, 100, true}} {
+		f := Flow{Before: Rate{c.before, true}, After: Rate{c.after, true}, Fair: c.fair, Sent: 1}
+		if got := f.AtFairRate(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // TestRatesAreThoseOfTheFlow: whatever the bursts in which a flow sends, and however they meet with the looks, the rates are what it sends, also if it ends
 // together with the congestion.
 func TestRatesAreThoseOfTheFlow(t *testing.T) {
@@ -192,7 +224,7 @@ func TestRatesAreThoseOfTheFlow(t *testing.T) {
 			if now%tick == 0 {
 				tracker.Sampled(wan, 0, now, []dataplane.FlowRecord{{Flow: flowtable.Ref{Index: 7, Generation: 1}, Traffic: pairing.Traffic{Bytes: bytes},
 					At: now - 1e14, LastSeen: last - 1e14}})
-				state := State{Peak: 5000, KMin: kMin}
+				state := State{Peak: 5000, Above: kMin}
 				if now > end {
 					state.Peak = 0
 				}
@@ -222,7 +254,7 @@ func TestNothingSent(t *testing.T) {
 			for range n {
 				now, bytes = now+tick, bytes+each
 				tracker.Sampled(wan, 0, now, []dataplane.FlowRecord{{Flow: flow, Traffic: pairing.Traffic{Bytes: bytes}}})
-				tracker.Look(now, wan, State{Peak: 5000, KMin: kMin})
+				tracker.Look(now, wan, State{Peak: 5000, Above: kMin})
 			}
 		}
 		ticks(4, 1000)
@@ -252,7 +284,7 @@ func TestNotOfAnEpisode(t *testing.T) {
 	if len(tracker.Episodes()) != 0 {
 		t.Error("an episode began")
 	}
-	tracker.Look(10, wan, State{Peak: 2 * kMin, KMin: kMin})
+	tracker.Look(10, wan, State{Peak: 2 * kMin, Above: kMin})
 	tracker.Notified(0, &arrival)
 	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
@@ -267,7 +299,7 @@ func TestBounds(t *testing.T) {
 		tracker, now, notified := NewTracker(), int64(1e15), uint64(0)
 		for range rapid.IntRange(1, 300).Draw(t, "episodes") {
 			sent := uint64(0)
-			tracker.Look(now, wan, State{Peak: kMin + 1, KMin: kMin})
+			tracker.Look(now, wan, State{Peak: kMin + 1, Above: kMin})
 			for range rapid.IntRange(0, 2).Draw(t, "looks") {
 				var records []dataplane.FlowRecord
 				for range rapid.IntRange(0, 100).Draw(t, "flows") {
@@ -287,7 +319,7 @@ func TestBounds(t *testing.T) {
 			if len(e.Flows) > trackedFlows || got != sent || e.Untracked != 0 {
 				t.Fatalf("%d flows, %d notifications of %d, %d untracked", len(e.Flows), got, sent, e.Untracked)
 			}
-			if over, event := tracker.Look(now+calmTime, wan, State{KMin: kMin}); event != Ended || over.ID != notified+1 {
+			if over, event := tracker.Look(now+calmTime, wan, State{Above: kMin}); event != Ended || over.ID != notified+1 {
 				t.Fatalf("%+v", over)
 			}
 			notified++
@@ -307,14 +339,14 @@ func TestClockSetBack(t *testing.T) {
 	sampled := func(bytes uint64) {
 		tracker.Sampled(wan, 0, now, []dataplane.FlowRecord{{Flow: flow, Traffic: pairing.Traffic{Bytes: bytes}}})
 	}
-	tracker.Look(now, wan, State{Peak: 5000, KMin: kMin})
+	tracker.Look(now, wan, State{Peak: 5000, Above: kMin})
 	sampled(1000)
 	now -= 3600e9
-	tracker.Look(now, wan, State{Peak: 5000, KMin: kMin})
+	tracker.Look(now, wan, State{Peak: 5000, Above: kMin})
 	sampled(9000)
 	for range 2 * calmTime / tick {
 		now += tick
-		if e, event := tracker.Look(now, wan, State{KMin: kMin}); event == Ended {
+		if e, event := tracker.Look(now, wan, State{Above: kMin}); event == Ended {
 			if e.Start > e.End || len(e.Flows) != 1 || e.Flows[0].Bytes != 8000 {
 				t.Errorf("%+v", e)
 			}

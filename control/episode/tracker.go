@@ -23,23 +23,33 @@ const (
 type Tracker struct {
 	open  map[Queue]*Episode
 	seen  map[Queue]State // at the last look
+	looks map[Queue]int64 // when that was
 	over  []Episode       // the oldest first
-	begun uint64
+	// Lines are the ports' rates, bit/s; nil: they aren't known.
+	Lines []uint64
+
+	earlier map[Queue]map[flowName]sample // by the latest episode of a queue that is over
+	begun   uint64
 }
 
 // NewTracker makes a tracker without episodes.
-func NewTracker() *Tracker { return &Tracker{open: map[Queue]*Episode{}, seen: map[Queue]State{}} }
+func NewTracker() *Tracker {
+	return &Tracker{open: map[Queue]*Episode{}, seen: map[Queue]State{}, looks: map[Queue]int64{}, earlier: map[Queue]map[flowName]sample{}}
+}
 
 // Look takes the state of a queue at a time (Unix time, ns). It returns whether an episode began or ended, and the episode, which is valid until the next
 // call.
 func (t *Tracker) Look(now int64, q Queue, s State) (*Episode, Event) {
 	e := t.open[q]
-	congested := s.Peak > s.KMin
+	congested := s.Peak > s.Above
 	if congested && e == nil {
 		e = t.begin(now, q)
+		if at, known := t.looks[q]; known && at < now && now-at < calmTime { // it was congested at some time since the last look
+			e.Start = at
+		}
 	}
 	before := t.seen[q]
-	t.seen[q] = s
+	t.seen[q], t.looks[q] = s, now
 	if e == nil {
 		return nil, None
 	}
@@ -59,6 +69,9 @@ func (t *Tracker) Look(now int64, q Queue, s State) (*Episode, Event) {
 	switch {
 	case !e.announced:
 		e.announced = true
+		if now-e.End < calmTime {
+			e.End = max(e.End, now) // a notification may have begun it since the last look
+		}
 		return e, Began
 	case now-e.End >= calmTime:
 		return t.end(e), Ended
@@ -68,16 +81,22 @@ func (t *Tracker) Look(now int64, q Queue, s State) (*Episode, Event) {
 
 func (t *Tracker) begin(now int64, q Queue) *Episode {
 	t.begun++
-	e := &Episode{ID: t.begun, Queue: q, Start: now, End: now}
+	e := &Episode{ID: t.begun, Queue: q, Start: now, End: now, earlier: t.earlier[q]}
 	t.open[q] = e
 	return e
 }
 
 func (t *Tracker) end(e *Episode) *Episode {
-	e.Over = true
+	e.Over, e.earlier = true, nil
+	latest := make(map[flowName]sample, len(e.Flows))
 	for i := range e.Flows {
-		e.Flows[i].settle(e.End)
+		f := &e.Flows[i]
+		f.settle(e.End)
+		if f.looked {
+			latest[flowName{f.Worker, f.Ref}] = f.last
+		}
 	}
+	t.earlier[e.Queue] = latest
 	delete(t.open, e.Queue)
 	if len(t.over) == kept {
 		t.over = slices.Delete(t.over, 0, 1)
@@ -106,7 +125,11 @@ func (t *Tracker) Notified(worker int, r *notify.NotificationRecord) {
 		e.Notifications[r.Format]++
 	}
 	if r.Cause != 0 {
-		e.notify(worker, r)
+		line := uint64(0)
+		if int(r.In) < len(t.Lines) {
+			line = t.Lines[r.In]
+		}
+		e.notify(worker, r, line)
 	}
 }
 

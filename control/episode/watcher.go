@@ -23,7 +23,10 @@ type Watcher struct {
 }
 
 // Port is a port of the dataplane.
-type Port struct{ Peer, Classes int }
+type Port struct {
+	Peer, Classes int
+	Rate          uint64 // bit/s
+}
 
 // watchedWorker has what was read from a worker, and the request to it.
 type watchedWorker struct {
@@ -36,6 +39,9 @@ type watchedWorker struct {
 // NewWatcher makes a watcher of a dataplane with these ports.
 func NewWatcher(plane *dataplane.Dataplane, ports []Port) *Watcher {
 	w := &Watcher{Tracker: NewTracker(), plane: plane, ports: ports, workers: make([]watchedWorker, plane.Workers()), piece: make([]notify.NotificationRecord, recordsAtOnce)}
+	for i := range ports {
+		w.Lines = append(w.Lines, ports[i].Rate)
+	}
 	for i := range w.workers {
 		w.workers[i].snapshot = dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, sampledFlows), Queue: &dataplane.QueueFlows{}}
 	}
@@ -83,8 +89,12 @@ func (w *Watcher) watchPort(now int64, port int, happened func(*Episode, Event))
 	var suppressed Suppressed
 	in := w.plane.Port(w.ports[port].Peer)
 	copy(suppressed[:], in.Count[counters.SuppressedFirst:])
+	above := policy.KMin
+	if policy.Law.On() { // senders are notified from there on
+		above = uint64(policy.Law.NotifiesAbove())
+	}
 	for class := range w.ports[port].Classes {
-		state := State{Peak: max(w.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
+		state := State{Peak: max(w.plane.TakePeak(port, class), s.Depth[class]), Above: above, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := w.Look(now, Queue{port, class}, state); event != None {
 			happened(one, event)
 		}

@@ -108,7 +108,7 @@ func (p *Participant) Episodes() ([]Episode, error) {
 	c := p.own
 	p.mutex.Unlock()
 	if c == nil || !c.IsConnected() {
-		return nil, errors.New("no connection to the fleet's server; `cnpgate fleet` shows why")
+		return nil, errors.New("no connection to the fleet's server; `cnpgate show fleet` shows why")
 	}
 	js, err := c.JetStream(nats.MaxWait(2 * time.Second))
 	if err != nil {

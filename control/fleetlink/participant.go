@@ -283,6 +283,15 @@ func (p *Participant) note(url string, err error) {
 	}
 }
 
+// lastError is the last error of a connection, "" without. The caller holds the mutex.
+func (p *Participant) lastError(i int) string {
+	text := p.errs[p.urls[i]]
+	if err := p.conns[i].LastError(); text == "" && err != nil {
+		text = err.Error()
+	}
+	return text
+}
+
 // ask runs a function on the member's goroutine, and reports whether it has run in time.
 func (p *Participant) ask(f func()) bool {
 	done := make(chan struct{})

@@ -7,7 +7,9 @@
 package fleetlink
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -52,6 +54,25 @@ type FleetShares struct {
 	Wanted      int `json:"wanted" doc:"Pairs of hosts whose flows others ask this gateway for."`
 	RemoteFlows int `json:"remote_flows" doc:"Flows of others that it knows."`
 	Pairs       int `json:"pairs" doc:"Confirmed pairs of others that it keeps for successors."`
+}
+
+// Problems are the gateways from which nothing comes, and the servers that can't be reached.
+func (s *FleetStatus) Problems() (all []string) {
+	for i := range s.Members {
+		switch m := &s.Members[i]; {
+		case m.Self || m.State == "active":
+		case m.State == "silent":
+			all = append(all, fmt.Sprintf("the gateway %s of the fleet is silent: it has ended, or can't be reached", m.Name))
+		default:
+			all = append(all, fmt.Sprintf("the gateway %s of the fleet has not been heard since the start", m.Name))
+		}
+	}
+	for _, c := range s.Connections {
+		if !c.Connected {
+			all = append(all, fmt.Sprintf("the fleet's server %s can't be reached: %s", c.URL, cmp.Or(c.Error, "no error is known")))
+		}
+	}
+	return all
 }
 
 // FleetConnection is a connection to a nats-server.

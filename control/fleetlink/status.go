@@ -36,7 +36,7 @@ func (p *Participant) Status() FleetStatus {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for i, c := range p.conns {
-		s.Connections = append(s.Connections, FleetConnection{p.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, p.errs[p.urls[i]]})
+		s.Connections = append(s.Connections, FleetConnection{p.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, p.lastError(i)})
 	}
 	if len(p.conns) == 0 {
 		s.Connections = append(s.Connections, FleetConnection{URL: p.Config.Listen, Error: p.errs[""]})

@@ -59,6 +59,9 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	}
 	if c.Frames > h.limit {
 		h.directions = &census{}
+		if c.Frames <= mostPlaces {
+			h.places = make([]place, 0, c.Frames)
+		}
 	}
 	for share := 0; share < h.shares; share++ {
 		if err := h.pair(share); err != nil {
@@ -147,6 +150,9 @@ func (h *judge) learned() error {
 			return err
 		}
 		if h.directions == nil || h.begun <= h.flows.Capacity() {
+			if h.shares == 1 {
+				h.places = nil
+			}
 			return nil
 		}
 		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
@@ -155,7 +161,10 @@ func (h *judge) learned() error {
 
 // pass reads the capture once, and gives each RoCEv2 packet of the present share to a function. CNPs belong to all: anybody may send one.
 func (h *judge) pass(each func(b []byte)) error {
-	h.frames, h.account = 0, account{}
+	h.skips = h.shares > 1 && h.places != nil
+	if h.frames = 0; !h.skips {
+		h.account = account{}
+	}
 	if err := h.capture.rewind(); err != nil {
 		return err
 	}
@@ -172,11 +181,19 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.progress(h.frames)
 		}
 		h.now = frame.Time + epoch
-		if frame.Unread != "" {
-			h.account.link(frame.Unread, uint64(h.frames))
+		if h.skips && h.elsewhere() {
 			continue
 		}
-		if b, ok := h.read(frame.Octets, frame.Length); ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
+		if frame.Unread != "" {
+			if !h.skips {
+				h.account.link(frame.Unread, uint64(h.frames))
+			}
+			h.place(false)
+			continue
+		}
+		b, ok := h.read(frame.Octets, frame.Length)
+		h.place(ok)
+		if ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
 			each(b)
 		}
 	}
@@ -206,6 +223,8 @@ type judge struct {
 	pauses     pauses
 	now        int64
 	directions *census       // while they are counted
+	places     []place       // by frame, if there are shares
+	skips      bool          // the present pass skips the frames of other shares, which were accounted for before
 	begun      int           // flows, meanwhile
 	trace      *health.Trace // of a connection, once there is a report
 
@@ -363,7 +382,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	if h.frame.Reason != dissect.None && h.parsed.Kind == packet.MACControl {
 		h.pause(b)
 	}
-	h.account.note(&h.frame, uint64(h.frames))
+	if !h.skips {
+		h.account.note(&h.frame, uint64(h.frames))
+	}
 	return h.frame.Frame, h.frame.Reason == dissect.None
 }
 

@@ -30,8 +30,48 @@ func (s *census) shares(limit int) int {
 	return int(directions/2/(0.9*float64(limit))) + 1
 }
 
-// shareOf is the share that the connections between two hosts belong to.
-func (h *judge) shareOf(a, b packet.Addr) int {
+// place says where a frame belongs, so that the passes for other shares need not parse it: a hash of two hosts, or one of these.
+type place uint16
+
+const (
+	inNone place = 1<<16 - 1 - iota // not RoCEv2
+	inAll                           // a CNP
+	hashes = 1<<16 - 2
+)
+
+// mostPlaces bounds the memory of places, 2 bytes each.
+const mostPlaces = 1 << 27
+
+func placeOf(a, b packet.Addr) place {
 	between := splitmix.Mix(a.Hi^splitmix.Mix(a.Lo)) + splitmix.Mix(b.Hi^splitmix.Mix(b.Lo)) // the same both ways
-	return int(splitmix.Mix(between) % uint64(h.shares))
+	return place(splitmix.Mix(between) % hashes)
+}
+
+// shareOf is the share that the connections between two hosts belong to.
+func (h *judge) shareOf(a, b packet.Addr) int { return int(placeOf(a, b)) % h.shares }
+
+// place notes where the frame at hand belongs, in the pass that counts directions.
+func (h *judge) place(rdma bool) {
+	switch {
+	case h.directions == nil || h.places == nil || h.frames <= len(h.places):
+	case !rdma:
+		h.places = append(h.places, inNone)
+	case h.parsed.Opcode == packet.CNP:
+		h.places = append(h.places, inAll)
+	default:
+		h.places = append(h.places, placeOf(h.parsed.Src, h.parsed.Dst))
+	}
+}
+
+// elsewhere reports whether the frame at hand need not be read: it belongs to another share. What isn't RoCEv2 was counted before, but pauses are followed with
+// the first share.
+func (h *judge) elsewhere() bool {
+	switch p := h.places[min(h.frames, len(h.places))-1]; p {
+	case inAll:
+		return false
+	case inNone:
+		return h.follower == nil || h.share > 0
+	default:
+		return int(p)%h.shares != h.share
+	}
 }

@@ -51,13 +51,14 @@ type EpisodeFlow struct {
 	FirstNotified *time.Time `json:"first_notified,omitempty"`
 	Before        *uint64    `json:"rate_before_bps,omitempty"` // the first notification
 	After         *uint64    `json:"rate_after_bps,omitempty"`
-	Slowed        *bool      `json:"slowed,omitempty"` // by more than an eighth; left out if a rate isn't known
+	Slowed        *bool      `json:"slowed,omitempty"`       // by more than an eighth; left out if a rate isn't known
+	AtFairRate    bool       `json:"at_fair_rate,omitempty"` // it did not, as it isn't above the rate that the law allows it
 }
 
 // EpisodePorts are the ports of a configuration, for episode.NewWatcher.
 func EpisodePorts(c *config.Config) (all []episode.Port) {
 	for i := range c.Ports {
-		all = append(all, episode.Port{Peer: c.Ports[i].Peer, Classes: len(c.Ports[i].ClassNames)})
+		all = append(all, episode.Port{Peer: c.Ports[i].Peer, Classes: len(c.Ports[i].ClassNames), Rate: c.Ports[i].Rate})
 	}
 	return all
 }
@@ -113,7 +114,7 @@ func makeEpisodeFlow(f *episode.Flow) EpisodeFlow {
 		out.FirstNotified = &first
 	}
 	if slowed, known := f.Slowed(); known {
-		out.Slowed = &slowed
+		out.Slowed, out.AtFairRate = &slowed, f.AtFairRate()
 	}
 	return out
 }

@@ -44,6 +44,7 @@ type Notification struct {
 	FlowBytes     uint64     `json:"flow_bytes"`                   // of the flow that have arrived
 	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
 	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
+	FairRate      *uint64    `json:"fair_rate_bps,omitempty"`      // that the law allows the flow
 	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
 	Raised        bool       `json:"level_raised,omitempty"`       // above that for the queue's state alone, as it has grown since an earlier request
 	Threshold     uint64     `json:"threshold"`                    // of the trigger, in the unit of its metric
@@ -79,6 +80,10 @@ func MakeNotification(c *config.Config, worker int, r *notify.NotificationRecord
 		rate := r.FlowRate * bitsPerSecond
 		n.FlowRate = &rate
 	}
+	if r.FairRate > 0 {
+		fair := r.FairRate * bitsPerSecond
+		n.FairRate = &fair
+	}
 	if r.Cause != 0 {
 		n.Trigger = congestion.CauseName(r.Cause.First())
 	}
@@ -107,7 +112,7 @@ func (n *Notification) why() string {
 	case "proxy":
 		return "another gateway asked this one, a proxy, to notify the sender" + n.held()
 	case "":
-		return fmt.Sprintf("%s has stayed below K_min of %s; it holds %s", queue, units.Size(n.Threshold), units.Size(n.DepthBytes)) + n.held()
+		return fmt.Sprintf("%s has stayed below %s; it holds %s", queue, units.Size(n.Threshold), units.Size(n.DepthBytes)) + n.held()
 	case "depth":
 		text = fmt.Sprintf("%s holds %s; senders are notified above %s", queue, units.Size(n.DepthBytes), units.Size(n.Threshold))
 	case "marking":
@@ -115,7 +120,12 @@ func (n *Notification) why() string {
 	case "growth":
 		text = fmt.Sprintf("%s grew by %s; the threshold is %s", queue, units.Rate(bitsPerSecond*n.Growth), units.Rate(bitsPerSecond*n.Threshold))
 	}
-	text = fmt.Sprintf("%s; the flow has %s in it", text, units.Size(n.FlowQueued))
+	switch {
+	case n.FairRate != nil && n.FlowRate != nil:
+		text = fmt.Sprintf("%s; the flow arrives at %s, its fair rate is %s", text, units.Rate(*n.FlowRate), units.Rate(*n.FairRate))
+	case n.FlowQueued > 0:
+		text = fmt.Sprintf("%s; the flow has %s in it", text, units.Size(n.FlowQueued))
+	}
 	if n.Raised {
 		text += "; level raised, as the queue has grown since an earlier request"
 	}

@@ -35,13 +35,16 @@ type Report struct {
 
 // Port is one port's part.
 type Port struct {
-	Name          string `json:"name"`
-	Role          string `json:"role"`
-	Peer          string `json:"peer"`
-	RateBps       uint64 `json:"rate_bps"`
-	KMinBytes     uint64 `json:"k_min_bytes"`
-	KMaxBytes     uint64 `json:"k_max_bytes"`
-	CapacityBytes uint64 `json:"queue_capacity_bytes"`
+	Name      string `json:"name"`
+	Role      string `json:"role"`
+	Peer      string `json:"peer"`
+	RateBps   uint64 `json:"rate_bps"`
+	KMinBytes uint64 `json:"k_min_bytes"`
+	KMaxBytes uint64 `json:"k_max_bytes"`
+	// QRefBytes is the depth that the control law keeps, NotifyAboveBytes that from which it notifies; 0 where thresholds apply.
+	QRefBytes        uint64 `json:"q_ref_bytes,omitempty"`
+	NotifyAboveBytes uint64 `json:"notify_above_bytes,omitempty"`
+	CapacityBytes    uint64 `json:"queue_capacity_bytes"`
 	// RTTNanoseconds is RTT_est, 0 if not known. RTTSource is its source: configured, passive or stamp.
 	RTTNanoseconds          int64  `json:"rtt_estimate_nanoseconds"`
 	RTTSource               string `json:"rtt_source"`
@@ -166,13 +169,26 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 // makePort makes a port's part, with the policy in force.
 func makePort(c *config.Config, i int, policy *dataplane.PortPolicy, s *dataplane.PortStats) Port {
 	p := &c.Ports[i]
-	return Port{
+	law := &policy.Law
+	out := Port{
 		Name: p.Name, Role: p.Role.String(), Peer: c.Ports[p.Peer].Name, RateBps: p.Rate,
 		KMinBytes: policy.KMin, KMaxBytes: policy.KMax, CapacityBytes: p.Capacity,
 		RTTNanoseconds: policy.RTT, RTTSource: policy.RTTSource.String(), FlowIntervalNanoseconds: int64(policy.PerFlow), AdjustedPercent: policy.Percent,
 		DepthBytes: slices.Max(s.Depth[:]), WatermarkBytes: slices.Max(s.Watermark[:]), Queues: queues(p.ClassNames, s),
 		Counters: s.Values(),
 	}
+	if law.On() {
+		out.QRefBytes, out.NotifyAboveBytes = uint64(law.Reference), uint64(law.NotifiesAbove())
+	}
+	return out
+}
+
+// Levels are the two depths of a queue that matter: with the law q_ref and the one from which it notifies, else K_min and K_max.
+func (p *Port) Levels() (keeps, notifies uint64) {
+	if p.QRefBytes > 0 {
+		return p.QRefBytes, p.NotifyAboveBytes
+	}
+	return p.KMinBytes, p.KMaxBytes
 }
 
 func queues(classes []string, s *dataplane.PortStats) []Queue {

@@ -29,6 +29,7 @@ type Message struct {
 	Decision  congestion.Decision
 	FlowBytes uint64      // of the flow that had arrived by then
 	FlowRate  uint64      // at which the flow arrived before, bytes per millisecond; 0: not known
+	FairRate  uint64      // that the law allowed the flow, bytes per millisecond; 0: the law hasn't asked
 	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
 	Format    packet.Notification
 	In, Out   uint8 // the port that the notification leaves by, which is the flow's ingress port, and the congested one

@@ -59,7 +59,7 @@ func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *s
 		n.About(&Queue{In: int(e.in), Out: port, Class: class, Policy: policy, State: state})
 		note := &n.Note
 		note.Format, note.To, note.Flow, note.Decision, note.sourceQP = e.format, e.Target.Src, e.flow, d, e.sourceQP
-		note.FlowBytes, note.FlowRate = bytes, e.Throughput.Rate(s.Now, bytes)
+		note.FlowBytes, note.FlowRate, note.FairRate = bytes, e.Throughput.Rate(s.Now, bytes), 0
 		note.frame, note.packet, n.request.Target = nil, nil, &e.Target
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy, s.Accounts.Known(e.flow)) {
 			state.ResumeAt = s.Now + resumeAgain

@@ -46,7 +46,7 @@ func (s *Responder) answerMark(b *frames.Batch, i int) {
 		class := b.ClassAt(i)
 		r := notify.Queue{In: b.Port, Out: s.Ports[b.Port].Peer, Class: class, Cause: congestion.ByArrival, State: &notify.Arrived}
 		n.About(&r)
-		n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate = congestion.Arrived(), s.Learner.Bytes(x), 0
+		n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate, n.Note.FairRate = congestion.Arrived(), s.Learner.Bytes(x), 0, 0
 		if n.Ask(&r, b, i, a, &n.Target) && n.Note.Format != packet.ProxyNotification && !n.Note.Observed {
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}

@@ -145,7 +145,7 @@ func (l *Law) send(t *turn, b *frames.Batch, i int, f *lawFlow, d congestion.Dec
 	}
 	d.Level ^= uint8(sent & 1)
 	n := l.notifier
-	n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate = d, c.Learner.Bytes(x), uint64(f.Rate()*1e6)
+	n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate, n.Note.FairRate = d, c.Learner.Bytes(x), uint64(f.Rate()*1e6), uint64(t.Fair*1e6)
 	target := &n.Target
 	if d.Action == congestion.RateReduce {
 		target = &l.watched.Watch(x, a, t.Queue).Target // another gateway's notification finds it there

@@ -169,7 +169,7 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 	if reason != counters.Allowed {
 		return reason
 	}
-	m.FlowBytes, m.FlowRate, m.Raised = bytes, sender.Throughput.Rate(c.Now, bytes), false
+	m.FlowBytes, m.FlowRate, m.FairRate, m.Raised = bytes, sender.Throughput.Rate(c.Now, bytes), 0, false
 	if stricter {
 		m.Decision = sender.Stricter(&r.Policy.Response, r.Metrics, r.Cause)
 		m.Raised = m.Decision.Level > r.decision.Level

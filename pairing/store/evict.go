@@ -32,18 +32,19 @@ func (c *sources) add(source uint64, n uint32) {
 	second.Add(n)
 }
 
-// newcomer counts the slot's flow, which has no peer flow yet.
+// newcomer counts the slot's flow for its source, as it has no peer flow yet.
 func (s *Slot) newcomer(source uint64, now int64) {
-	s.p.source, s.p.began = source, uint32(now/1e6)
-	if s.p.counted.Swap(1) == 0 {
-		s.s.unpaired.add(source, 1)
-	}
+	s.p.began = uint32(now / 1e6)
+	s.known()
+	s.s.unpaired.add(source, 1)
+	s.p.counted.Store(source)
 }
 
-// known ends the count of the slot's flow, because it has a peer flow, or has ended.
+// known ends the count of the slot's flow, because it has a peer flow, or has ended. If another flow gets the slot at this moment, that one may be
+// no longer counted in its place.
 func (v *View) known() {
-	if v.p.counted.Swap(0) != 0 {
-		v.s.unpaired.add(v.p.source, ^uint32(0))
+	if source := v.p.counted.Swap(0); source != 0 {
+		v.s.unpaired.add(source, ^uint32(0))
 	}
 }
 
@@ -103,7 +104,10 @@ func (v *View) burden(now int64, ended func(Ref) bool) (flows uint32) {
 	if _, paired := v.Peer(); paired {
 		return 0
 	}
-	flows = max(v.s.unpaired.count(v.p.source), 1)
+	flows = 1
+	if source := v.p.counted.Load(); source != 0 {
+		flows = max(v.s.unpaired.count(source), 1)
+	}
 	if uint32(now/1e6)-v.p.began > longAlone {
 		flows++
 	}

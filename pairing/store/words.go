@@ -212,8 +212,7 @@ type Record struct {
 	row            [rowWords]uint64         // a bit for each slot of the other side whose flow may be the peer flow
 
 	spot    atomic.Uint64 // where the slot is, see makeSpot; 0 while it is in no group
-	source  uint64        // hash of the flow's source
-	counted atomic.Uint32 // whether the flow is counted in Store.unpaired, 0 or 1
+	counted atomic.Uint64 // hash of the source for which the flow is counted in Store.unpaired; 0 if it isn't
 	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
 	ended atomic.Uint32
 	began uint32 // when the slot was assigned, as ended

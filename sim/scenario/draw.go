@@ -26,11 +26,11 @@ type NICSet struct {
 	gain                                                          []string // empty: the paper's
 }
 
-// Published and Wide are the sets of NICs.
+// Published and Settable are the sets of NICs.
 //
 // Published spans what the files of nics name: the paper, ConnectX's defaults, and the HPCC simulator.
 //
-// Wide also has what operators can set. NVIDIA ("DCQCN CC Parameters", DOCA documentation; Mellanox community DOC-2790; mlxconfig's listings): dce_tcp_rtt 1 to 131071
+// Settable also has what operators can set. NVIDIA ("DCQCN CC Parameters", DOCA documentation; Mellanox community DOC-2790; mlxconfig's listings): dce_tcp_rtt 1 to 131071
 // us, 1 by default; dce_tcp_g 0 to 1023 of 1024, 1019; rate_reduce_monitor_period from 1 us on, 4; rpg_min_rate 1 Mbps to the line rate, 1; rpg_time_reset 300 us;
 // rpg_byte_reset 32767 bytes, older 150, 0 for none; rpg_threshold 1, older 5; rpg_ai_rate 5 Mbps and rpg_hai_rate 50, to the line rate. Intel (irdma's module
 // parameters and its README): T 55 us, B 150,000 bytes, F 5, rai_factor 1 and hai_factor 5 segments, rreduce_mperiod 50 us. Of another vendor's driver with
@@ -46,8 +46,8 @@ var (
 		cut: []string{"at-once", "period"}, period: []string{"4us", "50us"}, alpha: []string{"1us", "55us"}, clamp: []string{"true", "false"},
 		least: []string{"1Mbps", "100Mbps"},
 	}
-	Wide = &NICSet{
-		Name:  "wide",
+	Settable = &NICSet{
+		Name:  "settable",
 		timer: []string{"20us", "55us", "120us", "300us", "1500us", "5ms"}, counter: []string{"0B", "32KB", "150KB", "2MB", "10MB", "100MB"},
 		additive: []string{"1Mbps", "5Mbps", "40Mbps", "100Mbps", "1Gbps"}, hyper: []string{"10Mbps", "50Mbps", "400Mbps", "2Gbps"}, recovery: []string{"1", "5", "15"},
 		cut: []string{"at-once", "period"}, period: []string{"1us", "4us", "50us", "200us"}, alpha: []string{"1us", "55us", "1550us"}, clamp: []string{"true", "false"},
@@ -100,7 +100,7 @@ func one[T any](r *splitmix.Rand, of []T) T { return of[r.Below(uint64(len(of)))
 
 // FindDrawn is the drawn network with a name, if it is one of a drawn network.
 func FindDrawn(name string) (d Drawn, ok bool) {
-	for _, set := range []*NICSet{Published, Wide} {
+	for _, set := range []*NICSet{Published, Settable} {
 		var seed, number uint64
 		if _, err := fmt.Sscanf(name, set.Name+"-%d-%d", &seed, &number); err != nil {
 			continue

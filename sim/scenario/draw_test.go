@@ -9,7 +9,7 @@ import (
 // TestDrawn: on networks with NICs that were drawn, standard CNPs fill the WAN and lose nothing in at least a share of draws, and Long-haul CNPs in nearly all; in all
 // together both lose less than ECN alone.
 func TestDrawn(t *testing.T) {
-	sets := []*scenario.NICSet{scenario.Published, scenario.Wide}
+	sets := []*scenario.NICSet{scenario.Published, scenario.Settable}
 	if !thorough {
 		sets = sets[:1]
 	}
@@ -50,11 +50,11 @@ func TestDraw(t *testing.T) {
 	if !ok || string(found.Text) != string(d.Text) || d.Summary == other.Summary {
 		t.Errorf("draw-1-2 is %q, found by its name %q; draw-2-1 is %q", d.Summary, found.Summary, other.Summary)
 	}
-	wide := scenario.Draw(scenario.Wide, 1, 2)
-	if found, ok := scenario.FindDrawn("wide-1-2"); !ok || found.Name != wide.Name || wide.Summary != d.Summary || string(wide.Text) == string(d.Text) {
-		t.Errorf("wide-1-2 is %q, found by its name %q; draw-1-2 is %q", wide.Summary, found.Summary, d.Summary)
+	wide := scenario.Draw(scenario.Settable, 1, 2)
+	if found, ok := scenario.FindDrawn("settable-1-2"); !ok || found.Name != wide.Name || wide.Summary != d.Summary || string(wide.Text) == string(d.Text) {
+		t.Errorf("settable-1-2 is %q, found by its name %q; draw-1-2 is %q", wide.Summary, found.Summary, d.Summary)
 	}
-	for _, name := range []string{"draw", "wide-1", "narrow-1-2", "draw-1", "draw-1-02", "draw-1-2.yaml", "drawn-1-2"} {
+	for _, name := range []string{"draw", "settable-1", "narrow-1-2", "draw-1", "draw-1-02", "draw-1-2.yaml", "drawn-1-2"} {
 		if _, ok := scenario.FindDrawn(name); ok {
 			t.Errorf("%q names a drawn network", name)
 		}

@@ -3,6 +3,7 @@ package rdmanet
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -139,12 +140,14 @@ func Draw(seed uint64) *Capture {
 		}
 		d.pair(n, k, max(d.budget/pairs, 100))
 	}
-	for _, c := range d.net.Conns {
-		for _, h := range c.Half {
-			h.Start()
+	for _, second := range []bool{false, true} {
+		for _, c := range d.net.Conns {
+			if c.After > 0 == second {
+				c.start()
+			}
 		}
+		d.net.Run(never, 40_000)
 	}
-	d.net.Run(never, 40_000)
 	d.capture.sort()
 	return d.capture
 }
@@ -352,17 +355,14 @@ func (d *drawer) pair(number int, k SceneKind, budget int) {
 	d.trouble(s, path, hosts, requester, number)
 }
 
-// restart adds a second connection of the same QPs, which does the same again.
+// restart adds a second connection of the same QPs, which does the same again once the first one has ended.
 func (d *drawer) restart(first *Conn) {
 	again := *first
-	silence := int64(d.log(2e9, 60e9))
+	again.After = int64(d.log(2e9, 60e9))
 	for end, h := range first.Half {
 		again.Half[end] = &Half{Net: d.net, Conn: &again, End: end, First: h.First}
 		again.Half[end].Receives = -1
-		for _, r := range h.requests {
-			r.at += silence
-			again.Half[end].requests = append(again.Half[end].requests, r)
-		}
+		again.Half[end].requests = slices.Clone(h.requests)
 	}
 	d.net.Conns = append(d.net.Conns, &again)
 }

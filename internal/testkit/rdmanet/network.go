@@ -34,9 +34,27 @@ type Conn struct {
 	Path  *Path
 	Half  [2]*Half // by requester
 	Scene *Scene   // what is wrong with it
+	After int64    // of a QP's second connection: how long after all others have ended it begins, ns
 
 	notified [2]int64 // when an end sent its latest CNP
 	pace     [2]pacer
+}
+
+// Again reports whether a connection is a later one of another one's QPs.
+func (c *Conn) Again(first *Conn) bool {
+	return c.After > 0 && c.Scene == first.Scene && c.QP == first.QP
+}
+
+// start begins to send.
+func (c *Conn) start() {
+	for _, h := range c.Half {
+		for i := range h.requests {
+			if c.After > 0 {
+				h.requests[i].at += h.Net.now + c.After
+			}
+		}
+		h.Start()
+	}
 }
 
 // Network runs connections.

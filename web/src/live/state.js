@@ -77,7 +77,7 @@ export class State {
         port.rates[name] = old && seconds > 0 && more >= 0 ? (factor * more) / seconds : null;
       }
       port.now = p;
-      port.queues.push(now / 1000, [...p.queues.map((q) => q.queue_depth_bytes), p.k_min_bytes, p.k_max_bytes]);
+      port.queues.push(now / 1000, [...p.queues.map((q) => q.queue_depth_bytes), p.q_ref_bytes ?? p.k_min_bytes, p.notify_above_bytes ?? p.k_max_bytes]);
       if (!before) continue;
       const r = port.rates;
       port.flow.push(now / 1000, [r.rx, r.tx]);

@@ -6,8 +6,8 @@ import { counts, host, moment, scope, Table } from "../../common/table.js";
 const rowHeight = 22, most = 16, shown = 100;
 const begin = (e) => Date.parse(e.start), end = (e, now) => (e.end ? Date.parse(e.end) : now);
 const total = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
-const slowed = (f) => (f.slowed == null ? "–" : f.slowed ? el("span", { class: "good" }, "yes") : el("span", { class: "bad" }, "no"));
-const slowdowns = (e) => `${e.senders.filter((f) => f.slowed).length} of ${e.senders.filter((f) => f.slowed != null).length}`;
+const slowed = (f) => (f.slowed == null ? "–" : f.at_fair_rate ? "at its fair rate" : f.slowed ? el("span", { class: "good" }, "yes") : el("span", { class: "bad" }, "no"));
+const slowdowns = (e) => `${e.senders.filter((f) => f.slowed).length} of ${e.senders.filter((f) => f.slowed != null && !f.at_fair_rate).length}`;
 
 // reactions is a table of an episode's flows: rates before and after the first notification.
 export const reactions = (title) => new Table(title, [
@@ -42,7 +42,7 @@ export const make = ({ state, now }) => {
   const name = el("h2", {}, "Episode"), facts = el("p"), flows = reactions("Flows of the episode");
   const detail = el("section", { class: "panel", hidden: true }, name, facts, flows.node);
   const node = el("div", { class: "stack" }, el("section", { class: "panel" }, el("div", { class: "bar" }, el("h2", {}, "Congestion episodes"), el("label", {}, "Timeline", range)),
-    el("p", { class: "muted" }, "A queue is congested while it is above K_min. A darker bar had a higher peak."), svg, axis, table.node), detail);
+    el("p", { class: "muted" }, "A queue is congested while senders are notified about it or packets marked. A darker bar had a higher peak."), svg, axis, table.node), detail);
 
   const choose = (id) => {
     chosen = id;

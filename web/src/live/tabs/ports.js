@@ -33,7 +33,8 @@ export const make = ({ state, live, clockOf = time }) => {
 
   const choose = (next) => {
     chosen = next;
-    const p = state.ports.get(next), limits = [{ label: "K_min", dash: [4, 4], width: 1 }, { label: "K_max", dash: [8, 4], width: 1 }];
+    const p = state.ports.get(next), law = p.now.q_ref_bytes != null;
+    const limits = [{ label: law ? "q_ref" : "K_min", dash: [4, 4], width: 1 }, { label: law ? "notifies above" : "K_max", dash: [8, 4], width: 1 }];
     const series = [...p.now.queues.map((q) => ({ label: "class " + q.class })), ...limits];
     if (plots) plots[0].setSeries(series);
     else {

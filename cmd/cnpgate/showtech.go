@@ -1,0 +1,151 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+)
+
+// techResources are what a support bundle has of the API, by the name of the file.
+var techResources = []struct{ name, path string }{
+	{"version", api.VersionPath}, {"health", api.HealthPath}, {"counters", api.CountersPath}, {"mode", api.ModePath}, {"config", api.ConfigPath}, {"reloads", api.ReloadsPath},
+	{"episodes", api.EpisodesPath}, {"notifications", api.NotificationsPath + "?limit=1000"}, {"suppressed", api.NotificationsPath + "?limit=1000&outcome=suppressed"},
+	{"senders", api.SendersPath}, {"flows", api.FlowsPath + "?limit=1000"}, {"rdma", api.RDMAPath}, {"proxies", api.ProxiesPath}, {"bgp", api.BGPPath}, {"fleet", api.FleetPath}, {"hints", api.HintsPath},
+}
+
+// techFiles are what it has of the host: counts and names, and nothing that a user has written.
+var techFiles = []string{
+	"/proc/version", "/proc/cmdline", "/proc/cpuinfo", "/proc/meminfo", "/proc/interrupts", "/proc/net/dev", "/proc/loadavg", "/proc/uptime", "/etc/os-release",
+	"/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/online",
+}
+
+// techCommands are the commands whose output it has.
+var techCommands = [][]string{
+	{"journalctl", "-u", "cnpgate", "-n", "2000", "--no-pager"}, {"systemctl", "show", "cnpgate"}, {"ip", "-details", "-statistics", "link"}, {"lspci", "-nn"},
+}
+
+const (
+	techTime = 10 * time.Second // for one command
+	techMost = 64 << 20         // bytes of one file
+)
+
+func showTechCommand() *cobra.Command {
+	var f showFlags
+	c := &cobra.Command{
+		Use:   "tech [FILE|-] [--socket PATH | --config FILE]",
+		Short: "Write a support bundle: versions, configuration, state, counters, log and facts of the host, without secrets",
+		Long: `Writes a tar.gz to a new file, by default cnpgate-TIME.tar.gz, or to standard output with -: the answers of the gateway's API, the last 2,000 lines of its journal, and
+facts of the host. Passwords in URLs are replaced; keys and tokens aren't read. It has addresses and QPs of flows. What can't be had is listed in missing.txt: a bundle
+is also made if the gateway doesn't answer.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			socket, err := f.where(c)
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilStopped()
+			defer stop()
+			name := "cnpgate-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if name == "-" {
+				return writeTech(ctx, api.NewClient(socket), c.OutOrStdout(), time.Now())
+			}
+			file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return fmt.Errorf("%w; expected a file that doesn't exist, or -", err)
+			}
+			if err := errors.Join(writeTech(ctx, api.NewClient(socket), file, time.Now()), file.Close()); err != nil {
+				return errors.Join(err, os.Remove(name))
+			}
+			return printLine(c, nil, "wrote "+name)
+		},
+	}
+	return f.ofGateway(c)
+}
+
+// techBundle is a support bundle that is being written.
+type techBundle struct {
+	to      *tar.Writer
+	at      time.Time
+	missing strings.Builder
+}
+
+// writeTech writes a support bundle.
+func writeTech(ctx context.Context, client *api.Client, to io.Writer, at time.Time) error {
+	zipped := gzip.NewWriter(to)
+	b := &techBundle{to: tar.NewWriter(zipped), at: at}
+	err := b.add("command-version.txt", []byte(versionLine()), nil)
+	for _, r := range techResources {
+		text, failed := resourceText(ctx, client, r.path)
+		err = errors.Join(err, b.add("gateway/"+r.name+".json", text, failed))
+	}
+	for _, path := range techFiles {
+		text, failed := os.ReadFile(path)
+		err = errors.Join(err, b.add("host"+path, text, failed))
+	}
+	for _, words := range techCommands {
+		text, failed := commandText(ctx, words)
+		err = errors.Join(err, b.add("host/"+filepath.Base(words[0])+".txt", text, failed))
+	}
+	err = errors.Join(err, b.add("missing.txt", []byte(b.missing.String()), nil), ctx.Err())
+	return errors.Join(err, b.to.Close(), zipped.Close())
+}
+
+func resourceText(ctx context.Context, client *api.Client, path string) ([]byte, error) {
+	body, err := client.JSON(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(io.LimitReader(body, techMost))
+}
+
+func commandText(ctx context.Context, words []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, techTime)
+	defer cancel()
+	return exec.CommandContext(ctx, words[0], words[1:]...).Output()
+}
+
+// add adds a file, or notes why it is missing.
+func (b *techBundle) add(name string, text []byte, failed error) error {
+	if failed != nil {
+		fmt.Fprintf(&b.missing, "%s: %v\n", name, failed)
+		return nil
+	}
+	text = withoutSecrets(text)
+	err := b.to.WriteHeader(&tar.Header{Name: "cnpgate/" + name, Mode: int64(fs.FileMode(0o600)), Size: int64(len(text)), ModTime: b.at})
+	if err == nil {
+		_, err = b.to.Write(text)
+	}
+	return err
+}
+
+var (
+	urlSecret   = regexp.MustCompile(`://[^/\s"'@]*@`)
+	namedSecret = regexp.MustCompile(`(?i)((?:password|passwd|token|secret|seed)["']?\s*[:=]\s*["']?)[^\s"',}]+`)
+	nkeySeed    = regexp.MustCompile(`\bS[ACNOUX][A-Z2-7]{56}\b`)
+)
+
+// withoutSecrets replaces what may be a secret: who writes one into a configuration or a log by mistake must not send it.
+func withoutSecrets(text []byte) []byte {
+	text = urlSecret.ReplaceAll(text, []byte("://REMOVED@"))
+	text = namedSecret.ReplaceAll(text, []byte("${1}REMOVED"))
+	return bytes.TrimSpace(nkeySeed.ReplaceAll(text, []byte("REMOVED")))
+}

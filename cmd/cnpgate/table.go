@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// paper is an output with a width, which tables and texts keep to.
+type paper struct {
+	io.Writer
+	columns int // 0: any
+}
+
+// paperOf is an output with the width of its terminal, or the usual one; any width if wide.
+func paperOf(to io.Writer, wide bool) paper {
+	switch columns := columnsOfTerminal(to); {
+	case wide:
+		return paper{to, 0}
+	case columns >= leastColumns:
+		return paper{to, columns}
+	}
+	return paper{to, usualColumns}
+}
+
+func wideFlag(c *cobra.Command, wide *bool) {
+	c.Flags().BoolVar(wide, "wide", false, "print all columns, however wide the output")
+}
+
+// table prints rows in columns. On paper it leaves out columns in which no row has anything, then, as long as it is too wide, those that matter least, and names
+// these.
+type table struct {
+	to     io.Writer
+	header []string // nil: none
+	rows   [][]string
+	least  []string // names of columns, the first one to be left out first
+	gap    int      // columns between two cells
+	below  int      // the column from which on each one has a line of its own below the row; 0: none
+}
+
+// newTable begins a table with a header, whose cells are divided by tabs; "" for none.
+func newTable(to io.Writer, header string, least ...string) *table {
+	t := &table{to: to, least: least, gap: cellGap}
+	if header != "" {
+		t.header = strings.Split(header, "\t")
+	}
+	return t
+}
+
+// row adds a row of cells; those of a text with tabs are several.
+func (t *table) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = fmt.Sprint(cell)
+	}
+	t.line(texts)
+}
+
+// line adds a row of texts.
+func (t *table) line(cells []string) {
+	t.rows = append(t.rows, strings.Split(strings.Join(cells, "\t"), "\t"))
+}
+
+// Flush writes the table.
+func (t *table) Flush() error {
+	rows := t.rows
+	if t.header != nil {
+		rows = append([][]string{t.header}, rows...)
+	}
+	columns := 0
+	for _, row := range rows {
+		columns = max(columns, len(row))
+	}
+	p, narrow := t.to.(paper)
+	narrow = narrow && p.columns > 0
+	shown, below := make([]bool, columns), columns
+	for i := range shown {
+		shown[i] = !narrow || t.header == nil || len(t.rows) == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return i < len(row) && hasText(row[i]) })
+	}
+	if narrow && t.below > 0 && t.width(rows, shown) > p.columns {
+		below = t.below
+		clear(shown[below:])
+	}
+	var left []string
+	for _, name := range t.least {
+		if !narrow || t.width(rows, shown) <= p.columns {
+			break
+		}
+		if i := slices.Index(t.header, name); i >= 0 && shown[i] {
+			shown[i], left = false, append(left, name)
+		}
+	}
+	for k := len(left) - 1; k >= 0; k-- { // those that fit after all, as others needed more
+		i := slices.Index(t.header, left[k])
+		if shown[i] = true; t.width(rows, shown) > p.columns {
+			shown[i] = false
+			continue
+		}
+		left = slices.Delete(left, k, k+1)
+	}
+	var text strings.Builder
+	for i, row := range rows {
+		text.WriteString(t.aligned(rows, row, shown) + "\n")
+		for k := below; k < len(row) && (i > 0 || t.header == nil); k++ {
+			if hasText(row[k]) {
+				text.WriteString(indented("    ", row[k], p.columns))
+			}
+		}
+	}
+	if len(left) > 0 {
+		text.WriteString(indented("", "Not shown: "+strings.Join(left, ", ")+" (--wide).", p.columns))
+	}
+	_, err := io.WriteString(t.to, text.String())
+	return err
+}
+
+// hasText reports whether a cell says anything.
+func hasText(cell string) bool { return cell != "" && cell != "-" }
+
+const cellGap = 2 // columns
+
+// columnWidth is the width of a column, without the gap behind it.
+func columnWidth(rows [][]string, i int) (n int) {
+	for _, row := range rows {
+		if i < len(row) {
+			n = max(n, utf8.RuneCountInString(row[i]))
+		}
+	}
+	return n
+}
+
+// width is the width of the columns that are shown.
+func (t *table) width(rows [][]string, shown []bool) (n int) {
+	for i, is := range shown {
+		if is {
+			n += columnWidth(rows, i) + t.gap
+		}
+	}
+	return n - t.gap
+}
+
+// aligned is a row in its columns.
+func (t *table) aligned(rows [][]string, row []string, shown []bool) string {
+	var line strings.Builder
+	for i, cell := range row {
+		if shown[i] {
+			fmt.Fprintf(&line, "%-*s", columnWidth(rows, i)+t.gap, cell)
+		}
+	}
+	return strings.TrimRight(line.String(), " ")
+}
+
+// widthOf is the width of an output's texts.
+func widthOf(to io.Writer) int {
+	if p, ok := to.(paper); ok && p.columns > 0 {
+		return min(p.columns, textWidth) - 6 // they are indented
+	}
+	return textWidth
+}
+
+// indented breaks a text into lines of a width at most, each with some spaces before it.
+func indented(before, text string, columns int) string {
+	if columns == 0 {
+		columns = textWidth
+	}
+	return before + strings.Join(wrapped(text, columns-len(before)), "\n"+before) + "\n"
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// TestTable: what a table prints on paper of a width, and without one.
+func TestTable(t *testing.T) {
+	for _, c := range []struct {
+		columns int
+		want    string
+	}{
+		{0, `PORT    QP  RATE     PACKETS  WHY
+fabric  -   10Gbps   1234567  the queue is long and senders are asked
+wan     -   9.3Gbps  12       -
+`},
+		{40, `PORT    RATE     PACKETS
+fabric  10Gbps   1234567
+    the queue is long and senders are
+    asked
+wan     9.3Gbps  12
+`},
+		{16, `PORT    RATE
+fabric  10Gbps
+    the queue is
+    long and
+    senders are
+    asked
+wan     9.3Gbps
+Not shown:
+PACKETS
+(--wide).
+`},
+		{3, `PORT
+fabric
+    the
+    queue
+    is
+    long
+    and
+    senders
+    are
+    asked
+wan
+Not
+shown:
+PACKETS,
+RATE
+(--wide).
+`},
+	} {
+		var text strings.Builder
+		w := newTable(paper{&text, c.columns}, "PORT\tQP\tRATE\tPACKETS\tWHY", "PACKETS", "RATE")
+		w.below = 4
+		w.row("fabric", "-", "10Gbps", 1234567, "the queue is long and senders are asked")
+		w.line([]string{"wan", "-", "9.3Gbps", "12", "-"})
+		if err := w.Flush(); err != nil || text.String() != c.want {
+			t.Errorf("on %d columns: %v\n%s\nwant\n%s", c.columns, err, text.String(), c.want)
+		}
+	}
+}
+
+// TestTableKeepsItsWidth: if the columns that must stay fit, so does every line; nothing that has a line of its own is lost.
+func TestTableKeepsItsWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		columns := rapid.IntRange(40, 200).Draw(t, "columns")
+		cell := rapid.StringMatching(`[a-z0-9-]{1,30}`)
+		var text strings.Builder
+		w := newTable(paper{&text, columns}, "A\tB\tC\tD\tWHY", "D", "C", "B")
+		w.below = 4
+		var reasons []string
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			reason := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,12}`), 1, 40).Draw(t, "why"), " ")
+			reasons = append(reasons, reason)
+			w.row(cell.Draw(t, "a"), cell.Draw(t, "b"), cell.Draw(t, "c"), cell.Draw(t, "d"), reason)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+				t.Fatalf("%d columns on %d:\n%s", n, columns, text.String())
+			}
+		}
+		words := strings.Join(strings.Fields(text.String()), " ")
+		for _, reason := range reasons {
+			if !strings.Contains(words, reason) {
+				t.Fatalf("no %q in\n%s", reason, text.String())
+			}
+		}
+	})
+}
