@@ -157,13 +157,13 @@ func shortfall(o *Outcome) string {
 			empty++
 		}
 	}
-	idle := fmt.Sprintf("the queue is empty for %d %% of the time", 100*empty/int(last-first+1))
+	idle := fmt.Sprintf("queue empty for %d %% of the time", 100*empty/int(last-first+1))
 	switch at, all := s.Lost[first], s.Lost[last]; {
 	case all == 0:
 		return idle
 	case 10*at >= 9*all:
-		return "all is lost in the first 2 ms; " + idle
+		return "lost in the first 2 ms; " + idle
 	default:
-		return fmt.Sprintf("%d %% is lost after the first 2 ms; %s", 100*(all-at)/all, idle)
+		return fmt.Sprintf("%d %% lost after 2 ms; %s", 100*(all-at)/all, idle)
 	}
 }
