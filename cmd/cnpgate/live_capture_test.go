@@ -86,7 +86,7 @@ func TestLiveCongestedQueue(t *testing.T) {
 		for _, row := range rows {
 			f := strings.Split(row, "\t")
 			if len(rows) != 2 || len(f) != 4 || f[0] != "fabric" || f[1] != "fd00:18::1" || f[2] != "fast-cnp" ||
-				!strings.Contains(f[3], "senders are notified above 50000 bytes") || !strings.Contains(f[3], "destination QP 7") {
+				!strings.Contains(f[3], "senders are notified above 50KB") || !strings.Contains(f[3], "destination QP 7") {
 				t.Errorf("tshark says\n%s", text)
 			}
 		}
