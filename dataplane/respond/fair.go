@@ -39,14 +39,19 @@ func (s *Shared) FairRate(port, class int) float64 {
 
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
 
-// learnDelay takes the first delay of the control loop that was measured of a sender, ns. What one or two senders say of theirs changes nothing for others.
+// learnDelay takes the first delay of the control loop that was measured of a sender, ns. The loop's delay is the median of three, of two the shorter one, so that once
+// there are three senders, what one of them says of its own changes little for the others.
 func (f *fairClass) learnDelay(delay int64) {
-	const least = uint32(len(f.delays))
-	n := f.learned.Add(1)
-	if f.delays[n%least].Store(delay); n >= least {
-		a, b, c := f.delays[0].Load(), f.delays[1].Load(), f.delays[2].Load()
-		f.loop.Store(max(min(a, b), min(max(a, b), c)))
+	n := f.learned.Add(1) - 1
+	f.delays[n%uint32(len(f.delays))].Store(delay)
+	a, b, c := f.delays[0].Load(), f.delays[1].Load(), f.delays[2].Load()
+	switch n {
+	case 0:
+		b, c = a, a
+	case 1:
+		c = 0
 	}
+	f.loop.Store(max(min(a, b), min(max(a, b), c)))
 }
 
 // lawPart is a worker's part of a class, which other workers read.

@@ -104,7 +104,7 @@ func TestFleetLAG(t *testing.T) {
 		t.Logf("%s paths of %s, %q: F %.3g, %d notifications, %d dropped, %.2f Gbit/s", paths, rate, fleet, all, o.Sent, o.Dropped, o.All.Goodput/1e9)
 		return all
 	}
-	one, buses := fair("100Gbps", "1", "")[0], map[string]float64{"{bottleneck: true}": .03}
+	one, buses := fair("100Gbps", "1", "")[0], map[string]float64{"{bottleneck: true}": .035}
 	if thorough {
 		buses["{bottleneck: true, delay: 1ms, jitter: 1ms, loss: 0.1}"] = .05
 	}
