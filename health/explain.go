@@ -22,14 +22,14 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	}
 	v := Verdict{
 		Name: Unexplained, Weight: max(again, naks),
-		Evidence: fmt.Sprintf("%s; %d NAKs; the cause can't be told from here: one of loss on either side, a lost ACK, or a time-out that is too short", h.sentAgain(), naks),
+		Evidence: fmt.Sprintf("%s; %d NAKs; the cause is unknown: one of loss on either side, a lost ACK, or a time-out that is too short", h.sentAgain(), naks),
 		Advice:   "capture both directions, near the sender, with whole headers (tcpdump -s 128), from before the first request",
 	}
 	if h.Responses.Packets == 0 {
 		v.Evidence += "; no answer passed here"
 	}
 	if h.flags&blind != 0 {
-		v.Evidence = h.sentAgain() + "; the cause can't be told: the capture has cut off the AETH of answers, so that a NAK can't be told from an ACK"
+		v.Evidence = h.sentAgain() + "; the cause is unknown: the capture has cut off the AETH of answers, which distinguishes a NAK from an ACK"
 		v.Advice = "capture more of each frame (tcpdump -s 192, the mirror's truncation size)"
 	}
 	return v, true

@@ -76,7 +76,7 @@ func (r *Report) conclude() string {
 		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
 			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
 	case s.OneDirection*2 > s.Connections:
-		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips can't be told.",
+		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips are unknown.",
 			s.OneDirection, s.Connections)
 	case unread > 0:
 		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d RDMA frames were not.", s.Packets, unread)

@@ -172,7 +172,7 @@ func (v *Verdict) inGateway() {
 		v.Name = PartialPath
 		v.Advice = "a part of the connection takes another path past this gateway, or the mirror port drops frames: lead all of it through here, or count only what passes"
 	case Asymmetric:
-		v.Advice = "lead both directions through this gateway, or mirror both to it: round trips and the causes of retransmissions can't be told here, and the gateway can't " +
+		v.Advice = "lead both directions through this gateway, or mirror both to it: round trips and the causes of retransmissions are unknown here, and the gateway can't " +
 			"learn the QP"
 	case Unexplained:
 		v.Advice = "follow the connection as it begins, and in both directions; capture at its sender what doesn't pass here"

@@ -224,7 +224,7 @@ func asymmetric(c *Connection, i int) (Verdict, bool) {
 	}
 	v := Verdict{
 		Name:   Asymmetric,
-		Advice: "capture or mirror both directions; if this is the only path, traffic takes another one back: round trips and the causes of retransmissions can't be told here, and the gateway can't learn the QP",
+		Advice: "capture or mirror both directions; if this is the only path, traffic takes another one back: round trips and the causes of retransmissions are unknown here, and the gateway can't learn the QP",
 	}
 	switch other := c.Half[i^1].Responses.Packets + c.Half[i^1].Requests.Packets; {
 	case h.Requests.Packets >= many && h.Responses.Packets == 0 && other == 0:
