@@ -138,14 +138,16 @@ func (b *techBundle) add(name string, text []byte, failed error) error {
 }
 
 var (
-	urlSecret   = regexp.MustCompile(`://[^/\s"'@]*@`)
-	namedSecret = regexp.MustCompile(`(?i)((?:password|passwd|token|secret|seed)["']?\s*[:=]\s*["']?)[^\s"',}]+`)
-	nkeySeed    = regexp.MustCompile(`\bS[ACNOUX][A-Z2-7]{56}\b`)
+	urlSecret    = regexp.MustCompile(`://[^/\s"']*@`)
+	quotedSecret = regexp.MustCompile(`(?i)((?:password|passwd|token|secret|seed)\\?["']?\s*[:=]\s*\\?["'])[^"'\n]*?(\\?["'])`) // also quoted within JSON
+	namedSecret  = regexp.MustCompile(`(?i)((?:password|passwd|token|secret|seed)["']?\s*[:=]\s*|authorization: *(?:bearer|basic) +)[^\s"',}\\]+`)
+	nkeySeed     = regexp.MustCompile(`\bS[ACNOUX][A-Z2-7]{56}\b`)
 )
 
 // withoutSecrets replaces what may be a secret: who writes one into a configuration or a log by mistake must not send it.
 func withoutSecrets(text []byte) []byte {
 	text = urlSecret.ReplaceAll(text, []byte("://REMOVED@"))
+	text = quotedSecret.ReplaceAll(text, []byte("${1}REMOVED${2}"))
 	text = namedSecret.ReplaceAll(text, []byte("${1}REMOVED"))
 	return bytes.TrimSpace(nkeySeed.ReplaceAll(text, []byte("REMOVED")))
 }

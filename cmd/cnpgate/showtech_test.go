@@ -50,7 +50,9 @@ func TestShowTech(t *testing.T) {
 
 func TestWithoutSecrets(t *testing.T) {
 	for text, want := range map[string]string{
-		"tls://a:b@host:1": "tls://REMOVED@host:1", "nats://token@h": "nats://REMOVED@h", "https://host/x@y": "https://host/x@y", `"password": "x y"`: `"password": "REMOVED y"`,
+		"tls://a:b@host:1": "tls://REMOVED@host:1", "nats://token@h": "nats://REMOVED@h", "https://host/x@y": "https://host/x@y", `"password": "x y"`: `"password": "REMOVED"`,
+		`{"text":"password: \"x y\"\nb: 1"}`: `{"text":"password: \"REMOVED\"\nb: 1"}`, "secret: 'x y'": "secret: 'REMOVED'", "nats://u:p@ss@h": "nats://REMOVED@h",
+		"Authorization: Bearer x": "Authorization: Bearer REMOVED", `{"text":"token: x\nb: 1"}`: `{"text":"token: REMOVED\nb: 1"}`,
 		"token=abc,def": "token=REMOVED,def", "key SUAMK2FG4MI6UE3ACF3FK3OIQBCEIEZV7NSWFFEW63UXMRLFM2XLAXK4GY5Q.": "key SUAMK2FG4MI6UE3ACF3FK3OIQBCEIEZV7NSWFFEW63UXMRLFM2XLAXK4GY5Q.",
 		"key UBXKIKYVWJ5SE5JVJLJJQZHZ6IAYRVXQH7BW4BDCMBMP6QU5NSXQVQ5N": "key UBXKIKYVWJ5SE5JVJLJJQZHZ6IAYRVXQH7BW4BDCMBMP6QU5NSXQVQ5N", "token_file: /etc/t": "token_file: /etc/t",
 	} {
