@@ -43,8 +43,44 @@ type reader interface {
 	read(r *decoder, n *yaml.Node, at place, rl rule)
 	absent(r *decoder, at place, rl rule) // the key is not in the file: takes the default
 	expects(rl rule) string               // for errors: the form of a valid value
-	compare(d *differences, before reader, n needs)
-	lines(key string, d *dump) []dumpLine // of show config
+}
+
+// scalarValue is a reader with one value.
+type scalarValue interface {
+	reader
+	value() any
+	asWritten() string // in the file, or the default
+}
+
+// part is what a value consists of: a key of a section, an item of a list, an entry of a table.
+type part struct {
+	key  string // "" of an item
+	v    reflect.Value
+	rule rule // of a key
+}
+
+// partsOf are the parts of a section, a list or a table, in the order of the schema or the file. A scalar has none.
+func partsOf(v reflect.Value) (parts []part) {
+	switch items, entries := v.FieldByName("Items"), v.FieldByName("Entries"); {
+	case items.IsValid():
+		for i := range items.Len() {
+			parts = append(parts, part{v: items.Index(i)})
+		}
+	case entries.IsValid():
+		for i := range entries.Len() {
+			parts = append(parts, part{key: v.FieldByName("Names").Index(i).String(), v: entries.Index(i)})
+		}
+	default:
+		for _, f := range fieldsOf(v.Type()) {
+			parts = append(parts, part{f.key, v.Field(f.index), f.rule})
+		}
+	}
+	return parts
+}
+
+// placeOf is where a value is.
+func placeOf(v reflect.Value) *place {
+	return v.Addr().Interface().(interface{ where() *place }).where()
 }
 
 // rule has the rules for a value in its field's tags.
@@ -102,7 +138,7 @@ type decoder struct{ *report }
 // value reads a node into v, a section or a reader.
 func (r *decoder) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
 	at = at.on(n)
-	*v.Addr().Interface().(interface{ where() *place }).where() = at
+	*placeOf(v) = at
 	if !r.plain(n, at) {
 		return
 	}
@@ -149,7 +185,7 @@ func (r *decoder) mismatch(n *yaml.Node, at place, rl rule, expected string) {
 // section reads a mapping into the fields of a struct; n is nil if the file has none.
 func (r *decoder) section(v reflect.Value, n *yaml.Node, at place) {
 	at.valid = true
-	*v.Addr().Interface().(interface{ where() *place }).where() = at
+	*placeOf(v) = at
 	fields := fieldsOf(v.Type())
 	nodes := map[string]*yaml.Node{}
 	if n != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,10 +92,9 @@ func (d *dump) section(v reflect.Value) (lines []dumpLine) {
 	if profile, ok := v.Addr().Interface().(*profileSection); ok {
 		d = &dump{d.cfg, !usesLaw(profile, &d.cfg.document.Notifications)}
 	}
-	for _, f := range fieldsOf(v.Type()) {
-		given := v.Field(f.index).Addr().Interface().(interface{ Given() bool }).Given()
-		if given || !f.rule.optional && (d.thresholds || !f.rule.thresholds) {
-			lines = append(lines, d.entry(f.key, v.Field(f.index))...)
+	for _, p := range partsOf(v) {
+		if placeOf(p.v).given || !p.rule.optional && (d.thresholds || !p.rule.thresholds) {
+			lines = append(lines, d.entry(p.key, p.v)...)
 		}
 	}
 	if port, ok := v.Addr().Interface().(*portSection); ok {
@@ -109,53 +109,42 @@ func (d *dump) section(v reflect.Value) (lines []dumpLine) {
 
 // entry is a key with its value.
 func (d *dump) entry(key string, v reflect.Value) []dumpLine {
-	if x, ok := v.Addr().Interface().(reader); ok {
-		return x.lines(key, d)
-	}
-	lines := d.section(v)
-	header := dumpLine{text: key + ":"}
-	for _, l := range lines {
-		header.given = header.given || l.given
-	}
-	switch {
-	case !header.given && v.Addr().Interface().(interface{ Given() bool }).Given():
-		header.given, header.text = true, key+": {}"
-	case len(lines) == 0:
-		return nil
-	}
-	return append([]dumpLine{header}, deeper(lines)...)
-}
-
-func (s *scalar[T, K]) lines(key string, _ *dump) []dumpLine {
-	if !s.valid || s.written == "" && !s.given {
-		return nil
-	}
-	return []dumpLine{{text: key + ": " + yamlText(s.written), given: s.given}}
-}
-
-func (l *list[T]) lines(key string, d *dump) []dumpLine {
-	if len(l.Items) == 0 {
-		if !l.given {
+	at := placeOf(v)
+	header := dumpLine{text: key + ":", given: at.given}
+	var below []dumpLine
+	var words []string
+	switch x := v.Addr().Interface().(type) {
+	case scalarValue:
+		if !at.valid || x.asWritten() == "" && !at.given {
 			return nil
 		}
-		return []dumpLine{{text: key + ": []", given: true}}
-	}
-	var words []string
-	lines := []dumpLine{{text: key + ":", given: l.given}}
-	for i := range l.Items {
-		item := reflect.ValueOf(&l.Items[i]).Elem()
-		if x, ok := item.Addr().Interface().(reader); ok {
-			for _, line := range x.lines("", d) {
-				words = append(words, strings.TrimPrefix(line.text, ": "))
+		header.text += " " + yamlText(x.asWritten())
+		return []dumpLine{header}
+	case reader: // a list or a table
+		for _, p := range partsOf(v) {
+			if item, ok := p.v.Addr().Interface().(scalarValue); ok {
+				words = append(words, yamlText(item.asWritten()))
+			} else if p.key == "" {
+				below = append(below, dashed(deeper(deeper(d.section(p.v))))...)
+			} else {
+				below = append(below, deeper(d.entry(yamlText(p.key), p.v))...)
 			}
-			continue
 		}
-		lines = append(lines, dashed(deeper(deeper(d.section(item))))...)
+	default:
+		below = deeper(d.section(v))
+		header.given = slices.ContainsFunc(below, func(l dumpLine) bool { return l.given })
 	}
-	if words != nil {
-		lines[0].text += " [" + strings.Join(words, ", ") + "]"
+	switch empty := len(below) == 0; {
+	case words != nil:
+		header.text += " [" + strings.Join(words, ", ") + "]"
+	case empty && !at.given:
+		return nil
+	case empty && v.FieldByName("Items").IsValid():
+		header.text += " []"
+	case empty || !header.given && at.given:
+		header.given, header.text = true, header.text+" {}"
 	}
-	return lines
+	return append([]dumpLine{header}, below...)
 }
 
 // dashed makes a section's keys an entry of a list.
@@ -168,23 +157,6 @@ func dashed(lines []dumpLine) []dumpLine {
 	}
 	return append([]dumpLine{{depth: 1, text: "- {}", given: true}}, lines...)
 }
-
-func (t *table[T]) lines(key string, d *dump) []dumpLine {
-	if !t.given {
-		return nil
-	}
-	lines := []dumpLine{{text: key + ":", given: true}}
-	for i, name := range t.Names {
-		lines = append(lines, deeper(d.entry(yamlText(name), reflect.ValueOf(&t.Entries[i]).Elem()))...)
-	}
-	if len(t.Names) == 0 {
-		lines[0].text += " {}"
-	}
-	return lines
-}
-
-// lines is for the sections of other documents, which are never shown.
-func (*Embedded) lines(string, *dump) []dumpLine { return nil }
 
 var plainYAML = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/=-]*(:[A-Za-z0-9._/=-]+)*$`)
 

@@ -180,11 +180,11 @@ func (r *decoder) syntax(data []byte, err error) {
 		text = m[2]
 	}
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		r.problem(placeOf(data, bytes.Index(data, []byte("*"+m[1]))), aliasRefused)
+		r.problem(placeAt(data, bytes.Index(data, []byte("*"+m[1]))), aliasRefused)
 		return
 	}
 	if tab := tabIndent.FindIndex(data); tab != nil && (strings.Contains(text, "token") || strings.Contains(text, "tab character")) {
-		r.problem(placeOf(data, tab[1]-1), "a tab indents this line; expected spaces")
+		r.problem(placeAt(data, tab[1]-1), "a tab indents this line; expected spaces")
 		return
 	}
 	if strings.Contains(text, "expected node content") {
@@ -228,11 +228,11 @@ func startOf(data []byte, line int) place {
 		offset += next + 1
 	}
 	rest := data[offset:]
-	return placeOf(data, offset+len(rest)-len(bytes.TrimLeft(rest, " ")))
+	return placeAt(data, offset+len(rest)-len(bytes.TrimLeft(rest, " ")))
 }
 
-// placeOf counts lines and columns up to an offset.
-func placeOf(data []byte, offset int) place {
+// placeAt counts lines and columns up to an offset.
+func placeAt(data []byte, offset int) place {
 	before := data[:max(offset, 0)]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return place{line: bytes.Count(before, []byte("\n")) + 1, column: utf8.RuneCount(before[start:]) + 1}

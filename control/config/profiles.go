@@ -117,19 +117,17 @@ func (r *profileChecker) checkAction(item *rungSection) {
 }
 
 // thresholdsKeys are the given keys of a section, and of those in it, that the control law makes needless.
-func thresholdsKeys(section any) (given []place) {
-	v := reflect.ValueOf(section).Elem()
-	for _, f := range fieldsOf(v.Type()) {
-		x := v.Field(f.index).Addr().Interface()
-		_, isValue := x.(reader)
-		switch at := x.(interface{ At() Section }).At(); {
-		case f.rule.thresholds && at.given:
-			given = append(given, at)
-		case !isValue:
-			given = append(given, thresholdsKeys(x)...)
+func thresholdsKeys(section any) []place { return given(reflect.ValueOf(section).Elem()) }
+
+func given(v reflect.Value) (keys []place) {
+	for _, p := range partsOf(v) {
+		if at := placeOf(p.v); p.rule.thresholds && at.given {
+			keys = append(keys, *at)
+		} else if !p.rule.thresholds {
+			keys = append(keys, given(p.v)...)
 		}
 	}
-	return given
+	return keys
 }
 
 // usesLaw reports whether a profile responds by the control law. It does by default. A profile without a mode keeps its meaning if it, or the

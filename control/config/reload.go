@@ -108,20 +108,27 @@ type needs struct {
 }
 
 // differences are the keys whose values differ from those in before.
-func (c *Config) differences(before *Config) []difference {
-	var d differences
-	d.section(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), needs{Live, ""})
-	return d
+func (c *Config) differences(before *Config) (all []difference) {
+	compare(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), needs{Live, ""}, func(at place, n needs) { all = append(all, difference{at, n}) })
+	return all
 }
 
-type differences []difference
-
-func (d *differences) add(at place, n needs) { *d = append(*d, difference{at, n}) }
-
-// section compares two sections of one type. A key without a reload tag is treated like its section.
-func (d *differences) section(now, before reflect.Value, n needs) {
-	for _, f := range fieldsOf(now.Type()) {
-		d.value(now.Field(f.index), before.Field(f.index), f.rule.needsIn(n))
+// compare finds the differences of two values of one type. A key without a reload tag is treated like its section.
+func compare(now, before reflect.Value, n needs, differs func(at place, n needs)) {
+	a, b := partsOf(now), partsOf(before)
+	same := len(a) == len(b) && placeOf(now).valid == placeOf(before).valid
+	for i := 0; same && i < len(a); i++ {
+		same = a[i].key == b[i].key
+	}
+	if x, ok := now.Addr().Interface().(scalarValue); ok {
+		same = same && x.value() == before.Addr().Interface().(scalarValue).value()
+	}
+	if !same {
+		differs(*placeOf(now), n)
+		return
+	}
+	for i := range a {
+		compare(a[i].v, b[i].v, a[i].rule.needsIn(n), differs)
 	}
 }
 
@@ -136,46 +143,6 @@ func (rl *rule) needsIn(section needs) needs {
 	return section
 }
 
-// value compares two values. Those that don't implement a comparison are sections.
-func (d *differences) value(now, before reflect.Value, n needs) {
-	if x, ok := now.Addr().Interface().(reader); ok {
-		x.compare(d, before.Addr().Interface().(reader), n)
-		return
-	}
-	d.section(now, before, n)
-}
-
-func (s *scalar[T, K]) compare(d *differences, before reader, n needs) {
-	if b := before.(*scalar[T, K]); any(s.V) != any(b.V) || s.valid != b.valid {
-		d.add(s.place, n)
-	}
-}
-
-func (l *list[T]) compare(d *differences, before reader, n needs) {
-	b := before.(*list[T])
-	if len(l.Items) != len(b.Items) || l.valid != b.valid {
-		d.add(l.place, n)
-		return
-	}
-	for i := range l.Items {
-		d.value(reflect.ValueOf(&l.Items[i]).Elem(), reflect.ValueOf(&b.Items[i]).Elem(), n)
-	}
-}
-
-func (t *table[T]) compare(d *differences, before reader, n needs) {
-	b := before.(*table[T])
-	if !reflect.DeepEqual(t.Names, b.Names) {
-		d.add(t.place, n)
-		return
-	}
-	for i := range t.Entries {
-		d.value(reflect.ValueOf(&t.Entries[i]).Elem(), reflect.ValueOf(&b.Entries[i]).Elem(), n)
-	}
-}
-
-// compare is for the sections of other documents, which are never reloaded.
-func (*Embedded) compare(*differences, reader, needs) {}
-
 // Fault is a key whose value can't be used on the present host.
 type Fault struct {
 	Key string // such as ports[0].device
@@ -186,39 +153,22 @@ type Fault struct {
 func (c *Config) Refused(faults []Fault) error {
 	r := &report{file: c.File.Name}
 	for _, f := range faults {
-		at := find(reflect.ValueOf(c.document).Elem(), f.Key)
-		if at == nil {
-			at = &place{path: f.Key}
+		at := place{path: f.Key}
+		if v := lookUp(reflect.ValueOf(c.document).Elem(), f.Key); v.IsValid() {
+			at = *placeOf(v)
 		}
-		r.problem(*at, "%s", strings.TrimPrefix(f.Err.Error(), "dpdk: "))
+		r.problem(at, "%s", strings.TrimPrefix(f.Err.Error(), "dpdk: "))
 	}
 	return r.err()
 }
 
-// find returns the place of a key within a part of a document, nil if it isn't there.
-func find(v reflect.Value, key string) *place {
-	if found := lookUp(v, key); found.IsValid() {
-		return found.Addr().Interface().(interface{ where() *place }).where()
-	}
-	return nil
-}
-
 // lookUp returns the value of a key within a part of a document, the zero Value if it isn't there.
 func lookUp(v reflect.Value, key string) reflect.Value {
-	if v.Addr().Interface().(interface{ where() *place }).where().path == key {
+	if placeOf(v).path == key {
 		return v
 	}
-	for _, name := range []string{"Items", "Entries"} {
-		if items := v.FieldByName(name); items.IsValid() {
-			for i := range items.Len() {
-				if found := lookUp(items.Index(i), key); found.IsValid() {
-					return found
-				}
-			}
-		}
-	}
-	for _, f := range fieldsOf(v.Type()) {
-		if found := lookUp(v.Field(f.index), key); found.IsValid() {
+	for _, p := range partsOf(v) {
+		if found := lookUp(p.v, key); found.IsValid() {
 			return found
 		}
 	}

@@ -59,6 +59,10 @@ func (s *scalar[T, K]) absent(_ *decoder, at place, rl rule) {
 	s.V, s.written, s.valid = v, rl.def, err == nil
 }
 
+func (s *scalar[T, K]) value() any { return s.V }
+
+func (s *scalar[T, K]) asWritten() string { return s.written }
+
 func (s *scalar[T, K]) expects(rl rule) string { return s.form(rl).expected }
 
 type (
