@@ -60,7 +60,7 @@ func (b *pairOfBoxes) exchange(now int64) {
 func learnApart(t testing.TB, c synth.Config, change func(*Seen)) (s *score, b *pairOfBoxes) {
 	t.Helper()
 	flows := max(c.Connections, 256) * max(1, c.Tenants) * (c.Generations + 1) * 2
-	b = newPairOfBoxes(t, flows+1024, 200_000)
+	b = newPairOfBoxes(t, flows+1024, 1_000_000)
 	b.change = change
 	traffic := synth.New(c)
 	s = &score{}
