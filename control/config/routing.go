@@ -24,8 +24,9 @@ type BGP struct {
 	Accept               []BGPAccept   `key:"accept" most:"1024"`
 	GracefulRestart      bool          `key:"graceful_restart" default:"true"` // routes of a peer that restarts stay for its restart time
 	HoldTime             time.Duration `key:"hold_time" default:"90s" min:"3s" max:"18h"`
-	ConnectRetry         time.Duration `key:"connect_retry" default:"10s" min:"2s" max:"1h"`
-	Peers                []BGPPeer     `key:"peers" required:"given" items:"1" most:"64"`
+	ConnectRetry         time.Duration
+	_                    struct{}  `key:"connect_retry" removed:"it is always 10s now; remove the key"`
+	Peers                []BGPPeer `key:"peers" required:"given" items:"1" most:"64"`
 }
 
 // BGPAccept accepts the prefixes within a prefix that are at most MaxLength bits long.
@@ -65,10 +66,16 @@ type OSPF struct {
 // OSPF6 has the settings of the client of ospf6d, which learns by which proxy senders are notified.
 type OSPF6 struct {
 	Socket   string        `key:"socket" form:"file" default:"/var/run/frr/ospf6d.vty" expects:"/var/run/frr/ospf6d.vty"` // ospf6d's vty socket
-	Interval time.Duration `key:"interval" default:"10s" min:"1s" max:"1h"`
+	Interval time.Duration // between two questions
+	_        struct{}      `key:"interval" removed:"it is always 10s now; remove the key"`
 	Proxy    netip.Addr    // the gateway's IPv6 address as a proxy, from which it learns nothing; the zero Addr: none
 	Accept   []BGPAccept   `key:"accept" most:"1024"`
 }
+
+const (
+	connectRetry = 10 * time.Second // between attempts to open a BGP session
+	askInterval  = 10 * time.Second // between two questions to ospf6d
+)
 
 // protocolResolver makes the settings of the protocols that announce and learn proxies.
 type protocolResolver struct{ *resolver }
@@ -79,6 +86,7 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 		return
 	}
 	s, g := b, &r.doc.Gateway
+	b.ConnectRetry = connectRetry
 	b.NextHopIPv4, b.NextHopIPv6 = first(b.NextHopIPv4, b.IPv4), first(b.NextHopIPv6, b.IPv6)
 	b.ProxyIPv4, b.ProxyIPv6 = r.listens()
 	r.resolveAccept(b.Accept)
@@ -93,8 +101,9 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4); !r.Given(&s.RouterID) && !r.Given(&s.IPv4) && !r.Given(&g.IPv4) {
 		r.Problem(&s.RouterID, "missing, as neither bgp nor gateway has ipv4; expected %s", r.Expects(&s.RouterID))
 	}
-	r.wholeSeconds(&s.HoldTime)
-	r.wholeSeconds(&s.ConnectRetry)
+	if r.Valid(&s.HoldTime) && s.HoldTime%time.Second != 0 {
+		r.Problem(&s.HoldTime, "BGP's timers count seconds; expected a whole number of them, such as 30s")
+	}
 	r.checkAnnounce()
 	r.warnIdle(s, r.Given(&s.Announce), r.Given(&s.Accept))
 }
@@ -126,12 +135,6 @@ func first(addresses ...netip.Addr) netip.Addr {
 		}
 	}
 	return netip.Addr{}
-}
-
-func (r *protocolResolver) wholeSeconds(s *time.Duration) {
-	if r.Valid(s) && *s%time.Second != 0 {
-		r.Problem(s, "BGP's timers count seconds; expected a whole number of them, such as 30s")
-	}
 }
 
 // checkAnnounce checks that there are the addresses that an announcement names: a next hop of the prefix's IP version, and a proxy.
@@ -203,6 +206,7 @@ func (r *protocolResolver) resolveOSPF6(o *OSPF6) {
 		return
 	}
 	s, p := o, &r.doc.Proxy
+	o.Interval = askInterval
 	r.resolveAccept(o.Accept)
 	if o.Proxy = r.doc.Gateway.IPv6; r.Valid(&p.Listen) {
 		o.Proxy = p.Listen

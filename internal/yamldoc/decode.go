@@ -18,7 +18,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
 		key, ok := tag.Lookup("key")
-		if !ok {
+		if !ok || t.Field(i).Name == "_" {
 			continue
 		}
 		get := tag.Get
@@ -33,6 +33,16 @@ func fieldsOf(t reflect.Type) []field {
 		fields = append(fields, field{key, i, t.Field(i).Type, &rl})
 	}
 	return fields
+}
+
+// removed is what to do about a key that a section had in an earlier version, "" if it had no such key.
+func removed(section reflect.Type, key string) string {
+	for i := range section.NumField() {
+		if f := section.Field(i); f.Name == "_" && f.Tag.Get("key") == key {
+			return f.Tag.Get("removed")
+		}
+	}
+	return ""
 }
 
 const aliasRefused = "anchors and aliases are not supported; write the value out"
@@ -217,6 +227,10 @@ func (d *Document) entries(n *Node, y *yaml.Node, fields []field) map[string]*ya
 	d.eachEntry(n, y, func(key string, at *Node, value *yaml.Node) {
 		if slices.Contains(known, key) {
 			nodes[key] = value
+			return
+		}
+		if why := removed(n.target.Type(), key); why != "" {
+			d.problem(at, "%s", why)
 			return
 		}
 		meant := Nearest(key, known)

@@ -17,6 +17,7 @@
 //	mode      the mode that the key is for, see Node.Mode
 //	absent    "off": without the section the program doesn't do what it is about, so that its defaults don't apply
 //	because   why a change of the key, and of keys below it without this tag, needs a restart
+//	removed   what to do about a key that an earlier version had, of a field _; the tag key is its name
 //	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
 //
 // A pointer to a section stays nil unless the document has the section.
