@@ -54,8 +54,11 @@ type FleetEpisodes struct {
 	MaxBytes uint64        `key:"max_bytes" form:"size" default:"64MB" min:"1MB" max:"4095MiB"`
 }
 
-// resolveFleet checks who takes part, and how they are connected.
-func (r *resolver) resolveFleet(cfg *Config) {
+// fleetResolver resolves the fleet section.
+type fleetResolver struct{ *resolver }
+
+// resolve checks who takes part, and how they are connected.
+func (r *fleetResolver) resolve(cfg *Config) {
 	s := r.doc.Fleet
 	if s == nil {
 		for i := range r.doc.Ports {
@@ -92,7 +95,7 @@ func (r *resolver) resolveFleet(cfg *Config) {
 }
 
 // checkConnections checks that there is one way to connect.
-func (r *resolver) checkConnections(s *Fleet) {
+func (r *fleetResolver) checkConnections(s *Fleet) {
 	switch {
 	case r.Valid(s) && s.Embedded && r.Given(&s.Servers):
 		r.Problem(&s.Servers, "embedded is true (%s), so that the gateways are the servers; expected peers in place of servers, or embedded: false", r.Position(&s.Embedded))
@@ -118,14 +121,14 @@ func (r *resolver) checkConnections(s *Fleet) {
 }
 
 // checkName checks a token of the subjects.
-func (r *resolver) checkName(n *string) {
+func (r *fleetResolver) checkName(n *string) {
 	if r.Given(n) && r.Valid(n) && !wire.ValidName(*n) {
 		r.Problem(n, "%s can't be a part of a subject; expected a to z, 0 to 9 and -, at most %d", yamldoc.Quote(*n), wire.MaxName)
 	}
 }
 
 // checkKey checks the form of a public nkey.
-func (r *resolver) checkKey(k *string) {
+func (r *fleetResolver) checkKey(k *string) {
 	const length = 56
 	if !r.Valid(k) {
 		return

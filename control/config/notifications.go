@@ -3,12 +3,67 @@ package config
 import (
 	"fmt"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
+	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
+// notificationResolver resolves what is sent, and to whom.
+type notificationResolver struct{ *resolver }
+
+// kindSection is what a file says about a kind of notification, which may have several formats.
+type kindSection struct {
+	enabled *bool
+	mode    int
+	formats []Format
+}
+
+// kindsOf are the kinds of a document, the one to proxies last.
+func kindsOf(doc *document) []kindSection {
+	n := &doc.Notifications
+	return []kindSection{
+		{&n.FastCNP.Enabled, n.FastCNP.Mode, []Format{packet.FastCNP}},
+		{&n.LongHaulCNP.Enabled, n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
+		{&n.PPFC.Enabled, n.PPFC.Mode, []Format{packet.PPFC}},
+		{&n.StandardCNP.Enabled, n.StandardCNP.Mode, []Format{packet.StandardCNP}},
+		{&doc.Proxy.Enabled, doc.Proxy.Mode, []Format{packet.ProxyNotification}},
+	}
+}
+
+// resolve sets what is sent and what is in it.
+func (r *notificationResolver) resolve(p *dataplane.Policy) {
+	n := &r.doc.Notifications
+	for _, k := range kindsOf(r.doc) {
+		for _, f := range k.formats {
+			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled, k.mode == modeObserve
+		}
+	}
+	p.PerDestination, p.PerPort = ratelimit.PerSecond(n.Limits.PerDestination), ratelimit.PerSecond(n.Limits.PerPort)
+	p.PerProxy = ratelimit.PerSecond(r.doc.Proxy.Limits.PerProxy)
+	s, b, own := &n.StandardCNP, &p.Build, &p.Build.CNP
+	b.DSCP, b.FlowPKey, b.ICRCExtensionHeaders = n.DSCP, n.FlowPKey, n.FastCNP.ICRCExtensionHeaders
+	b.Code.FastCNPOption, b.Code.FastCNPTraceOption = n.FastCNP.OptionType, n.FastCNP.OptionType
+	if r.Given(&n.FastCNP.TraceOptionType) {
+		b.Code.FastCNPTraceOption = n.FastCNP.TraceOptionType
+	}
+	b.Code.LongHaulICMPv6Type, b.Code.ExtensionClass, b.Code.ProxyPort = n.LongHaulCNP.ICMPv6Type, n.LongHaulCNP.ExtensionClass, r.doc.Proxy.Port
+	dscp := n.DSCP
+	if r.Given(&s.DSCP) {
+		dscp = s.DSCP
+	}
+	own.Own, own.Class, own.MayFragment, own.HopLimit, own.FromGateway = true, dscp<<2|uint8(s.ECN), !s.DontFragment, s.TTL, s.FromGateway
+	own.OwnPort, own.Port = r.Given(&s.SourcePort), s.SourcePort
+	p.Who.CNPFromGateway = s.FromGateway
+	if x := &n.LongHaulCNP.Extensions; x.Timestamp || x.Device != "" || x.Path != "" {
+		p.Extension, p.Timestamp = &cnpgen.Extension{Device: []byte(x.Device), Path: []byte(x.Path)}, x.Timestamp
+	}
+	r.checkICMPv6Type()
+}
+
 // checkSources checks that the gateway has an address for the notifications that it sends.
-func (r *resolver) checkSources() {
+func (r *notificationResolver) checkSources() {
 	g, n := &r.doc.Gateway, &r.doc.Notifications
 	if !r.Valid(g) {
 		return
@@ -38,7 +93,7 @@ func (r *resolver) checkSources() {
 
 // warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. By default, a standard CNP has the
 // receiver's.
-func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
+func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
 	n, is4 := &r.doc.Notifications, s.Prefix.Addr().Is4()
 	if !r.Valid(&s.Prefix) || is4 && has4 || !is4 && has6 {
 		return
@@ -61,7 +116,7 @@ func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
 
 // warnUnused warns of formats that are enabled but that no endpoint accepts, and of formats that endpoints accept but that are not enabled. Neither
 // is ever sent.
-func (r *resolver) warnUnused() {
+func (r *notificationResolver) warnUnused() {
 	granted := r.grants()
 	for _, s := range kindsOf(r.doc)[:4] { // no endpoint accepts those to proxies
 		if *s.enabled {
@@ -73,7 +128,7 @@ func (r *resolver) warnUnused() {
 }
 
 // grants returns for each format the places in accepts that name it, in the order of the file.
-func (r *resolver) grants() (places [packet.SentNotifications][]*Format) {
+func (r *notificationResolver) grants() (places [packet.SentNotifications][]*Format) {
 	for i := range r.doc.Endpoints {
 		accepts := r.doc.Endpoints[i].Accepts
 		for j := range accepts {
@@ -85,7 +140,7 @@ func (r *resolver) grants() (places [packet.SentNotifications][]*Format) {
 	return places
 }
 
-func (r *resolver) warnNotGranted(s kindSection, granted [packet.SentNotifications][]*Format) {
+func (r *notificationResolver) warnNotGranted(s kindSection, granted [packet.SentNotifications][]*Format) {
 	var names []string
 	for _, f := range s.formats {
 		if len(granted[f]) > 0 {
@@ -97,7 +152,7 @@ func (r *resolver) warnNotGranted(s kindSection, granted [packet.SentNotificatio
 }
 
 // warnNotEnabled warns once per format, however many endpoints accept it.
-func (r *resolver) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]*Format) {
+func (r *notificationResolver) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]*Format) {
 	for _, f := range s.formats {
 		if len(granted[f]) == 0 {
 			continue
@@ -147,7 +202,7 @@ var assignedICMPv6 = []icmpv6Range{
 const reservedICMPv6 = 255
 
 // checkICMPv6Type refuses a type that has another meaning for every IPv6 host.
-func (r *resolver) checkICMPv6Type() {
+func (r *notificationResolver) checkICMPv6Type() {
 	s := &r.doc.Notifications.LongHaulCNP.ICMPv6Type
 	if !r.Valid(s) {
 		return

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
@@ -13,7 +12,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/proxy"
-	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
 // resolver makes a snapshot from a decoded file. It finds the place of a value by its address.
@@ -49,70 +47,22 @@ func (r *resolver) resolve(root *yamldoc.Node) *Config {
 	r.checkDPDK()
 	cfg.Endpoints = r.resolveEndpoints()
 	policy.Who.Endpoints = prefix.New(cfg.Endpoints)
-	r.resolveNotifications(policy)
+	notifications := &notificationResolver{r}
+	notifications.resolve(policy)
 	r.checkQPMap()
 	r.checkScopes()
 	r.resolveProxy(cfg)
 	r.resolveDomain(policy)
 	r.checkWeb()
 	r.checkBypass()
-	r.resolveFleet(cfg)
+	(&fleetResolver{r}).resolve(cfg)
 	cfg.Ports = r.resolvePorts()
 	r.checkProfiles()
-	r.checkSources()
+	notifications.checkSources()
 	r.checkProxies()
-	r.warnUnused()
+	notifications.warnUnused()
 	r.WarnExamples()
 	return cfg
-}
-
-// kindSection is what a file says about a kind of notification, which may have several formats.
-type kindSection struct {
-	enabled *bool
-	mode    int
-	formats []Format
-}
-
-// kindsOf are the kinds of a document, the one to proxies last.
-func kindsOf(doc *document) []kindSection {
-	n := &doc.Notifications
-	return []kindSection{
-		{&n.FastCNP.Enabled, n.FastCNP.Mode, []Format{packet.FastCNP}},
-		{&n.LongHaulCNP.Enabled, n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, n.PPFC.Mode, []Format{packet.PPFC}},
-		{&n.StandardCNP.Enabled, n.StandardCNP.Mode, []Format{packet.StandardCNP}},
-		{&doc.Proxy.Enabled, doc.Proxy.Mode, []Format{packet.ProxyNotification}},
-	}
-}
-
-// resolveNotifications sets what is sent and what is in it.
-func (r *resolver) resolveNotifications(p *dataplane.Policy) {
-	n := &r.doc.Notifications
-	for _, k := range kindsOf(r.doc) {
-		for _, f := range k.formats {
-			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled, k.mode == modeObserve
-		}
-	}
-	p.PerDestination, p.PerPort = ratelimit.PerSecond(n.Limits.PerDestination), ratelimit.PerSecond(n.Limits.PerPort)
-	p.PerProxy = ratelimit.PerSecond(r.doc.Proxy.Limits.PerProxy)
-	s, b, own := &n.StandardCNP, &p.Build, &p.Build.CNP
-	b.DSCP, b.FlowPKey, b.ICRCExtensionHeaders = n.DSCP, n.FlowPKey, n.FastCNP.ICRCExtensionHeaders
-	b.Code.FastCNPOption, b.Code.FastCNPTraceOption = n.FastCNP.OptionType, n.FastCNP.OptionType
-	if r.Given(&n.FastCNP.TraceOptionType) {
-		b.Code.FastCNPTraceOption = n.FastCNP.TraceOptionType
-	}
-	b.Code.LongHaulICMPv6Type, b.Code.ExtensionClass, b.Code.ProxyPort = n.LongHaulCNP.ICMPv6Type, n.LongHaulCNP.ExtensionClass, r.doc.Proxy.Port
-	dscp := n.DSCP
-	if r.Given(&s.DSCP) {
-		dscp = s.DSCP
-	}
-	own.Own, own.Class, own.MayFragment, own.HopLimit, own.FromGateway = true, dscp<<2|uint8(s.ECN), !s.DontFragment, s.TTL, s.FromGateway
-	own.OwnPort, own.Port = r.Given(&s.SourcePort), s.SourcePort
-	p.Who.CNPFromGateway = s.FromGateway
-	if x := &n.LongHaulCNP.Extensions; x.Timestamp || x.Device != "" || x.Path != "" {
-		p.Extension, p.Timestamp = &cnpgen.Extension{Device: []byte(x.Device), Path: []byte(x.Path)}, x.Timestamp
-	}
-	r.checkICMPv6Type()
 }
 
 // modeObserve is the number of the word observe in the schema.

@@ -85,7 +85,7 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 	if b == nil {
 		return
 	}
-	s, g := b, &r.doc.Gateway
+	g := &r.doc.Gateway
 	b.ConnectRetry = connectRetry
 	b.NextHopIPv4, b.NextHopIPv6 = first(b.NextHopIPv4, b.IPv4), first(b.NextHopIPv6, b.IPv6)
 	b.ProxyIPv4, b.ProxyIPv6 = r.listens()
@@ -95,17 +95,17 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 		e.IPv4, e.IPv6 = slices.Contains(e.Families, "ipv4-unicast"), slices.Contains(e.Families, "ipv6-unicast")
 		r.checkNeighbor(e)
 	}
-	if !r.Valid(s) {
+	if !r.Valid(b) {
 		return
 	}
-	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4); !r.Given(&s.RouterID) && !r.Given(&s.IPv4) && !r.Given(&g.IPv4) {
-		r.Problem(&s.RouterID, "missing, as neither bgp nor gateway has ipv4; expected %s", r.Expects(&s.RouterID))
+	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4); !r.Given(&b.RouterID) && !r.Given(&b.IPv4) && !r.Given(&g.IPv4) {
+		r.Problem(&b.RouterID, "missing, as neither bgp nor gateway has ipv4; expected %s", r.Expects(&b.RouterID))
 	}
-	if r.Valid(&s.HoldTime) && s.HoldTime%time.Second != 0 {
-		r.Problem(&s.HoldTime, "BGP's timers count seconds; expected a whole number of them, such as 30s")
+	if r.Valid(&b.HoldTime) && b.HoldTime%time.Second != 0 {
+		r.Problem(&b.HoldTime, "BGP's timers count seconds; expected a whole number of them, such as 30s")
 	}
 	r.checkAnnounce()
-	r.warnIdle(s, r.Given(&s.Announce), r.Given(&s.Accept))
+	r.warnIdle(b, r.Given(&b.Announce), r.Given(&b.Accept))
 }
 
 // warnIdle warns of a protocol that has nothing to do.
@@ -205,14 +205,14 @@ func (r *protocolResolver) resolveOSPF6(o *OSPF6) {
 	if o == nil {
 		return
 	}
-	s, p := o, &r.doc.Proxy
+	p := &r.doc.Proxy
 	o.Interval = askInterval
 	r.resolveAccept(o.Accept)
 	if o.Proxy = r.doc.Gateway.IPv6; r.Valid(&p.Listen) {
 		o.Proxy = p.Listen
 	}
-	if r.Valid(s) && !r.Given(&s.Accept) {
-		r.Warn(s, "accepts no prefixes, so nothing is learned; set accept")
+	if r.Valid(o) && !r.Given(&o.Accept) {
+		r.Warn(o, "accepts no prefixes, so nothing is learned; set accept")
 	}
 }
 
@@ -221,14 +221,13 @@ func (r *protocolResolver) resolveOSPF(o *OSPF) {
 	if o == nil {
 		return
 	}
-	s := o
 	r.resolveAccept(o.Accept)
 	o.Proxy, _ = r.listens()
-	if r.Valid(&s.API) && !o.API.Addr().Is4() {
-		r.Problem(&s.API, "ospfd serves its API at IPv4 addresses; expected one with a port, such as 127.0.0.1:2607")
+	if r.Valid(&o.API) && !o.API.Addr().Is4() {
+		r.Problem(&o.API, "ospfd serves its API at IPv4 addresses; expected one with a port, such as 127.0.0.1:2607")
 	}
-	for i := range s.Announce {
-		switch e := &s.Announce[i]; {
+	for i := range o.Announce {
+		switch e := &o.Announce[i]; {
 		case !r.Valid(e):
 		case !e.Addr().Is4():
 			r.Problem(e, "%s is not an IPv4 prefix; OSPFv2 announces no others", *e)
@@ -236,7 +235,7 @@ func (r *protocolResolver) resolveOSPF(o *OSPF) {
 			r.Problem(e, "%s needs the proxy's IPv4 address; set gateway.ipv4, or an IPv4 address as proxy.listen", *e)
 		}
 	}
-	if r.Valid(s) {
-		r.warnIdle(s, r.Given(&s.Announce), r.Given(&s.Accept))
+	if r.Valid(o) {
+		r.warnIdle(o, r.Given(&o.Announce), r.Given(&o.Accept))
 	}
 }
