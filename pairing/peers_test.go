@@ -127,15 +127,13 @@ func TestPeersNeverWrong(t *testing.T) {
 
 // TestPeersConfirm: the flows that one box would confirm are confirmed by two.
 func TestPeersConfirm(t *testing.T) {
-	for _, start := range []synth.StartPSN{synth.PSNRandom, synth.PSNZero, synth.PSNWrap} {
-		for _, from := range []synth.Requesters{synth.FromFabric, synth.FromBoth} {
-			c := synth.Config{Seed: 5, StartPSN: start, Requesters: from, Messages: 64, Mix: synth.Mix{Write: 3, Send: 1, Read: 1}}
-			one := learn(t, c)
-			two, b := learnApart(t, c, nil)
-			t.Logf("one box: %v\ntwo: %v; shown %v", one, two, b.results)
-			if two.wrong > 0 || float64(two.confirmed) < .99*float64(one.confirmed) {
-				t.Errorf("two boxes confirm %d of the %d flows that one does, %d wrong", two.confirmed, one.confirmed, two.wrong)
-			}
+	for start, from := range map[synth.StartPSN]synth.Requesters{synth.PSNRandom: synth.FromFabric, synth.PSNZero: synth.FromBoth, synth.PSNWrap: synth.FromFabric} {
+		c := synth.Config{Seed: 5, StartPSN: start, Requesters: from, Messages: 64, Mix: synth.Mix{Write: 3, Send: 1, Read: 1}}
+		one := learn(t, c)
+		two, b := learnApart(t, c, nil)
+		t.Logf("one box: %v\ntwo: %v; shown %v", one, two, b.results)
+		if two.wrong > 0 || float64(two.confirmed) < .99*float64(one.confirmed) {
+			t.Errorf("two boxes confirm %d of the %d flows that one does, %d wrong", two.confirmed, one.confirmed, two.wrong)
 		}
 	}
 }

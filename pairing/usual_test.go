@@ -2,5 +2,5 @@
 
 package pairing
 
-// eachScene: a quarter of the scenes, and of each kind of traffic some.
-const eachScene = 4
+// eachScene: a sixth of the scenes, and of each kind of traffic some.
+const eachScene = 6

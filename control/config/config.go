@@ -46,7 +46,7 @@ type Config struct {
 	file *document
 }
 
-// A snapshot's parts that are about its file.
+// What Parse says of a file.
 type (
 	Error    = yamldoc.Error
 	Problem  = yamldoc.Problem
