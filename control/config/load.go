@@ -65,6 +65,7 @@ func Parse(name string, data []byte) (*Config, error) {
 		return nil, err
 	}
 	cfg.Warnings, cfg.File = d.Warnings(), File{name, data}
+	d.Root = nil // a long list's nodes take more memory than its values
 	return cfg, nil
 }
 

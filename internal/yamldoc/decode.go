@@ -5,14 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
+
+// sections has the fields of each type of section that was read, so that the many entries of a long list share them.
+var sections sync.Map
 
 // fieldsOf lists a section's keys in the order of the schema.
 func fieldsOf(t reflect.Type) []field {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if known, ok := sections.Load(t); ok {
+		return known.([]field)
 	}
 	var fields []field
 	for i := range t.NumField() {
@@ -32,6 +39,7 @@ func fieldsOf(t reflect.Type) []field {
 		rl.most, _ = strconv.Atoi(get("most"))
 		fields = append(fields, field{key, i, t.Field(i).Type, &rl})
 	}
+	sections.Store(t, fields)
 	return fields
 }
 
