@@ -62,16 +62,14 @@ func (d *Document) value(n *Node, y *yaml.Node) {
 		d.blank(n)
 		return
 	}
-	kind := map[shape]yaml.Kind{scalar: yaml.ScalarNode, list: yaml.SequenceNode}[shapeOf(n.target.Type())]
-	if kind == 0 {
-		kind = yaml.MappingNode
-	}
-	if y.Kind != kind || y.Tag == "!!null" {
+	shape := shapeOf(n.target.Type())
+	kind := [...]yaml.Kind{section: yaml.MappingNode, scalar: yaml.ScalarNode, list: yaml.SequenceNode, table: yaml.MappingNode, embedded: yaml.MappingNode}
+	if y.Kind != kind[shape] || y.Tag == "!!null" {
 		d.mismatch(n, y)
 		d.blank(n)
 		return
 	}
-	switch shapeOf(n.target.Type()) {
+	switch shape {
 	case scalar:
 		d.scalar(n, y.Value)
 	case list:

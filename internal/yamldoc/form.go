@@ -210,10 +210,10 @@ var standard = Forms{
 			func(text string) (on, ok bool) { return text == "true", text == "true" || text == "false" })
 	},
 	"integer": func(b Bounds) Form {
-		return ordered(b, "a whole number", "a whole number, "+b.span(), numeric("integer", b), ParseInteger)
+		return ordered(b, "a whole number", "a whole number, "+b.span(), numeric("integer", b), parseInteger)
 	},
 	"decimal": func(b Bounds) Form {
-		return ordered(b, "a number", "a number with at most 6 decimals, "+b.span(), numeric("number", b), ParseDecimal)
+		return ordered(b, "a number", "a number with at most 6 decimals, "+b.span(), numeric("number", b), parseDecimal)
 	},
 	"count": func(b Bounds) Form {
 		json := map[string]any{"anyOf": []map[string]any{numeric("integer", b), textual(`^[0-9]+(\.[0-9]+)?(Ki|Mi)$`)}}
@@ -230,7 +230,7 @@ var standard = Forms{
 			textual(`^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`, zero), time.ParseDuration)
 	},
 	"per-second": func(b Bounds) Form {
-		return ordered(b, "a number a second", "a whole number a second, such as 1000/s, or 0 for no limit", textual(`^[0-9]+/s$`, zero), ParsePerSecond)
+		return ordered(b, "a number a second", "a whole number a second, such as 1000/s, or 0 for no limit", textual(`^[0-9]+/s$`, zero), parsePerSecond)
 	},
 	"address": func(Bounds) Form { return addresses("an IP address", anAddress, `^[0-9A-Fa-f:.]+$`, parseAddress, nil) },
 	"routed":  func(Bounds) Form { return addresses("an IP address", anAddress, `^[0-9A-Fa-f:.]+$`, parseRouted, nil) },
@@ -257,7 +257,7 @@ var zero = map[string]any{"const": 0} // needs no unit
 func numeric(kind string, b Bounds) map[string]any {
 	s := map[string]any{"type": kind}
 	for key, text := range map[string]string{"minimum": b.Min, "maximum": b.Max} {
-		if n, err := ParseInteger(text); err == nil {
+		if n, err := parseInteger(text); err == nil {
 			s[key] = n
 		} else if n, err := parseCount(text); err == nil {
 			s[key] = n
@@ -282,8 +282,8 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-// ParseInteger reads decimal digits, or hexadecimal ones after 0x. It refuses a leading zero, which means octal to some readers.
-func ParseInteger(text string) (int64, error) {
+// parseInteger reads decimal digits, or hexadecimal ones after 0x. It refuses a leading zero, which means octal to some readers.
+func parseInteger(text string) (int64, error) {
 	if hex, ok := strings.CutPrefix(text, "0x"); ok {
 		v, err := strconv.ParseUint(hex, 16, 63)
 		return int64(v), err
@@ -295,13 +295,13 @@ func ParseInteger(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// ParseDecimal reads a decimal fraction as millionths.
-func ParseDecimal(text string) (uint64, error) {
+// parseDecimal reads a decimal fraction as millionths.
+func parseDecimal(text string) (uint64, error) {
 	return units.Parse(text, []units.Unit{{Factor: million}})
 }
 
-// ParsePerSecond reads a number a second.
-func ParsePerSecond(text string) (uint64, error) {
+// parsePerSecond reads a number a second.
+func parsePerSecond(text string) (uint64, error) {
 	if text == "0" {
 		return 0, nil
 	}

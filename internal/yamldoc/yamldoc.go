@@ -14,7 +14,7 @@
 //	expects   what to write, if the form doesn't say enough
 //	with      another key of the section, without which this one isn't given
 //	without   another key of the section, with which this one isn't given
-//	mode      the mode that the key is for, see Node.Mode
+//	mode      the mode that the key is for, see Node.GivenIn and Dump
 //	absent    "off": without the section the program doesn't do what it is about, so that its defaults don't apply
 //	because   why a change of the key, and of keys below it without this tag, needs a restart
 //	removed   what to do about a key that an earlier version had, of a field _; the tag key is its name
@@ -56,9 +56,6 @@ func (n *Node) Value() any { return n.target.Addr().Interface() }
 
 // Key is the key in the section or the table around it, "" of an item of a list.
 func (n *Node) Key() string { return n.key }
-
-// Mode is the mode that the key is for, "" for all.
-func (n *Node) Mode() string { return n.rule.mode }
 
 // Table is a mapping with names of the operator's choice as keys.
 type Table[T any] struct {
