@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -96,48 +95,78 @@ func TestEveryKeyHasCases(t *testing.T) {
 // keyRow is a row of the reference. In a table of live keys only, the column of reload is left out.
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|(?: (live|resize|restart) \\|)? ([^|]+) \\|$")
 
-// docs/configuration.md has a row for each key but sections, which need none, with its default and its bounds, and for nothing else.
+// docs/configuration.md has a row for each key but sections, which need none, with its default and its bounds, and for nothing else. -update writes the
+// rows anew: their meaning stays, and so does a type that names all bounds and words. A new row has "?" as its meaning.
 func TestReferencePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	const path = "../../docs/configuration.md"
+	page := string(read(t, path))
 	rows := map[string][]string{}
-	for _, m := range keyRow.FindAllStringSubmatch(string(page), -1) {
+	for _, m := range keyRow.FindAllStringSubmatch(page, -1) {
 		if rows[m[1]] != nil {
 			t.Errorf("the page has two rows for %s", m[1])
 		}
-		rows[m[1]] = m[2:]
+		rows[m[1]] = m
 	}
+	want, last := page, ""
 	for _, k := range allKeys() {
 		row := rows[k.Path]
-		if row == nil {
-			if k.Leaf {
-				t.Errorf("the page has no row for %s", k.Path)
-			}
+		delete(rows, k.Path)
+		if row == nil && !k.Leaf {
 			continue
 		}
-		delete(rows, k.Path)
-		switch def := strings.TrimSpace(row[1]); {
-		case k.Required != (def == "required"):
-			t.Errorf("%s: default is %q, required is %t", k.Path, def, k.Required)
-		case k.Default != "" && def != "`"+k.Default+"`":
-			t.Errorf("%s: default is %q on the page and %q in the schema", k.Path, def, k.Default)
-		case k.Default == "" && strings.HasPrefix(def, "`"):
-			t.Errorf("%s: default is %q on the page, there is none in the schema", k.Path, def)
+		line := referenceRow(&k, row, strings.Count(last, " | ") > 3)
+		if row != nil {
+			want = strings.Replace(want, row[0], line, 1)
+		} else {
+			want = strings.Replace(want, last, last+"\n"+line, 1)
 		}
-		if column := cmp.Or(row[2], yamldoc.Live.String()); column != k.Needs.Reload.String() {
-			t.Errorf("%s: reload is %q on the page, %q in the schema", k.Path, column, k.Needs.Reload)
-		}
-		for _, said := range append([]string{k.Min, k.Max}, k.Words...) {
-			if !strings.Contains(row[0], said) {
-				t.Errorf("%s: %q is not in the page's type, %q", k.Path, said, row[0])
-			}
+		if last = line; strings.HasSuffix(line, " ? |") {
+			t.Errorf("%s: no meaning; write it in place of the question mark", k.Path)
 		}
 	}
-	for path := range rows {
-		t.Errorf("the page has a row for %s, which is not in the schema", path)
+	for _, row := range rows { // of keys that are no more
+		want = strings.Replace(want, row[0]+"\n", "", 1)
 	}
+	if *update && want != page {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(page, "\n")
+	for n, line := range strings.Split(want, "\n") {
+		if n >= len(lines) || lines[n] != line {
+			t.Fatalf("line %d of the page isn't what the schema says; write it again with -update:\n%s", n+1, line)
+		}
+	}
+}
+
+// referenceRow is the row of a key, given the page's, nil if that has none. In a table of live keys only, the column of reload is left out.
+func referenceRow(k *yamldoc.Key, row []string, reload bool) string {
+	form, def, meaning := strings.TrimSuffix(k.Expects(forms), ", "), "none", "?"
+	if bounds := k.Min + " to " + k.Max; k.Min != "" && k.Max != "" && !strings.Contains(form, bounds) {
+		form += ", " + bounds
+	}
+	if row != nil {
+		missing := func(said string) bool { return !strings.Contains(row[2], said) }
+		if !slices.ContainsFunc(append([]string{k.Min, k.Max}, k.Words...), missing) {
+			form = row[2]
+		}
+		reload, meaning = row[4] != "", row[5]
+		if def = row[3]; strings.HasPrefix(def, "`") || def == "required" {
+			def = "none"
+		}
+	}
+	switch {
+	case k.Required:
+		def = "required"
+	case k.Default != "":
+		def = "`" + k.Default + "`"
+	}
+	columns := []string{"`" + k.Path + "`", form, def, k.Needs.Reload.String(), meaning}
+	if !reload && k.Needs.Reload == yamldoc.Live {
+		columns = slices.Delete(columns, 3, 4)
+	}
+	return "| " + strings.Join(columns, " | ") + " |"
 }
 
 // docs/configuration.md lists the reasons for which keys need a restart, each with its keys, as the schema has them.
