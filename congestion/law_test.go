@@ -55,6 +55,12 @@ func TestWaterFilling(t *testing.T) {
 	})
 }
 
+// at is a decision about a flow.
+func at(c *congestion.LawState, f *congestion.LawFlow) *congestion.LawState {
+	c.Rate = f.Rate()
+	return c
+}
+
 // TestNothingBelowF: a flow at or below F is never asked for anything, whatever was learned of its sender.
 func TestNothingBelowF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,12 +134,12 @@ func TestRates(t *testing.T) {
 		now += 327 // 100 Gbps
 	}
 	c := congestion.LawState{Law: &l, Now: now, Fair: 25 * gigabit, Depth: l.Reference}
-	percent := f.Reduce(&c, &s, 0)
+	percent := f.Reduce(at(&c, &f), &s, 0)
 	if percent < 74 || percent > 75 {
 		t.Fatalf("from 100 to 25 Gbps by %d percent", percent)
 	}
-	f.Reduced(&c, &s, 1, percent)
-	if again := f.Reduce(&c, &s, 0); again != 0 {
+	f.Reduced(at(&c, &f), &s, 1, percent)
+	if again := f.Reduce(at(&c, &f), &s, 0); again != 0 {
 		t.Errorf("asked again at once, by %d percent", again)
 	}
 	for range 60 {
@@ -174,7 +180,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 					learned = int64(s.Delay)
 				}
 			}
-			if f.Over(c.Fair) && f.CNP(&c, &s, 0.5) {
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 0.5) {
 				f.SentCNP(&c, &s, 1)
 				cuts = append(cuts, c.Now+delay)
 				sent++
@@ -216,7 +222,7 @@ func TestFarAbove(t *testing.T) {
 			if window, ended := f.Add(c.Now, 4096); ended {
 				s.Ended(&c, &f, 1, window)
 			}
-			if f.Over(2*c.Fair) && f.CNP(&c, &s, 0.5) {
+			if f.Over(2*c.Fair) && f.CNP(at(&c, &f), &s, 0.5) {
 				f.SentCNP(&c, &s, 1)
 				cnps = append(cnps, c.Now+loop)
 			}
@@ -257,7 +263,7 @@ func TestOverflow(t *testing.T) {
 		sent := 0
 		for range length / each {
 			c.Now += each
-			if f.Over(c.Fair) && f.CNP(&c, &s, 0.5) {
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 0.5) {
 				f.SentCNP(&c, &s, 1)
 				sent++
 			}
@@ -313,7 +319,7 @@ func TestDelayBounded(t *testing.T) {
 			}
 		}
 		send(327) // 100 Gbps
-		f.Reduced(&c, &s, 1, f.Reduce(&c, &s, 0))
+		f.Reduced(at(&c, &f), &s, 1, f.Reduce(at(&c, &f), &s, 0))
 		c.Now += q.pause
 		send(1500) // 22 Gbps
 		if known := s.Delay > 0; known != q.known {

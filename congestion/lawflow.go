@@ -51,7 +51,7 @@ func tick(now int64) uint32 { return uint32(now >> tickShift) }
 
 func since(now int64, at uint32) int64 { return int64(tick(now)-at) << tickShift }
 
-// Rate is the flow's rate in its last window, 0 if it had none.
+// Rate is the flow's rate in its last window, bytes/ns; 0 if it had none, or sends less than windowLeast packets in lawWindowGap.
 func (f *LawFlow) Rate() float64 { return float64(f.rate) }
 
 // Share is the part of the flow's bytes that would come if it obeyed F. A flow that is paused comes in bursts, and obeys F, unless a burst takes longer than pauses
@@ -120,9 +120,10 @@ type LawState struct {
 	Now     int64 // ns
 	Fair    float64
 	Depth   float64
-	Loop    int64 // delay of the control loop, ns; 0: not known
-	Spacing int64 // of Spacing
-	Polled  int64 // time between two polls of the port, ns
+	Loop    int64   // delay of the control loop, ns; 0: not known
+	Spacing int64   // of Spacing
+	Polled  int64   // time between two polls of the port, ns
+	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
 }
 
 // Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
@@ -159,7 +160,7 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	overflows := f.overflows(c)
 	if overflows || f.hidden(c, s) {
 		spacing = lawSpacingLeast
-	} else if over := min(float64(f.rate), f.expected(c, s)) / c.Fair; over >= lawFar {
+	} else if over := min(c.Rate, f.expected(c, s)) / c.Fair; over >= lawFar {
 		// As many as halve the rate down to F, within the time after which their effect is seen: a NIC that reacts to each is there at once, and none goes below F.
 		spacing = min(spacing, max(int64(float64(s.delay(c)+lawWindow)/math.Log2(over)), lawSpacingLeast))
 	}
@@ -175,7 +176,7 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	if overflows {
 		return true
 	}
-	rate := min(float64(f.rate), f.expected(c, s))
+	rate := min(c.Rate, f.expected(c, s))
 	return rate > c.Fair && random < c.Law.Urgency(c.Depth)*(1-c.Fair/rate)/float64(s.Effect)
 }
 
@@ -183,7 +184,7 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 // that too few were sent: then each flow above F gets as many as can matter.
 func (f *LawFlow) overflows(c *LawState) bool {
 	left := c.Law.Capacity - c.Depth
-	over := float64(f.rate) / c.Fair
+	over := c.Rate / c.Fair
 	return left < (1-lawFull)*c.Law.Capacity && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
@@ -192,8 +193,8 @@ func (f *LawFlow) overflows(c *LawState) bool {
 func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 	elapsed := since(c.Now, f.sent)
 	if f.limit == 0 || elapsed > s.unseen(c) {
-		f.limit, f.before = 0, f.rate
-		return float64(f.rate)
+		f.limit, f.before = 0, float32(c.Rate)
+		return c.Rate
 	}
 	if f.limit == f.before && s.delay(c) == 0 { // after one CNP
 		f.limit = s.unlimited(f.limit, c.Fair)
@@ -203,7 +204,7 @@ func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 
 // hidden reports whether the CNPs so far can't have an effect that could be seen.
 func (f *LawFlow) hidden(c *LawState, s *LawSender) bool {
-	return f.limit != 0 && s.delay(c) == 0 && f.expected(c, s) > float64(f.rate)
+	return f.limit != 0 && s.delay(c) == 0 && f.expected(c, s) > c.Rate
 }
 
 // SentCNP records that a CNP was sent.
@@ -247,9 +248,9 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 func (f *LawFlow) believed(c *LawState, s *LawSender) (limit float64, other bool) {
 	switch {
 	case f.asked == 0:
-		return float64(s.unlimited(f.rate, c.Fair)), true
+		return float64(s.unlimited(float32(c.Rate), c.Fair)), true
 	case since(c.Now, f.asked) >= s.wait(c):
-		return float64(max(f.limit, f.rate)), true
+		return max(float64(f.limit), c.Rate), true
 	case int32(s.known-f.asked) > 0 && s.delay(c) == 0 && s.unlimited(f.before, c.Fair) > f.before:
 		return float64(f.limit * s.together / f.before), true
 	}
@@ -261,7 +262,7 @@ const lawAhead = 1.1
 
 // Reduced records that the sender was asked to reduce its rate.
 func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {
-	s.Line = max(s.Line, s.unlimited(f.rate, c.Fair))
+	s.Line = max(s.Line, s.unlimited(float32(c.Rate), c.Fair))
 	limit, _ := f.believed(c, s)
 	if f.asked != 0 && since(c.Now, f.asked) >= s.wait(c) && s.delay(c) == 0 && s.flow == flow {
 		s.blind = min(s.blind+1, mostBlind)
@@ -272,7 +273,7 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.asked = max(tick(c.Now), 1)
 	f.count |= countReduced
 	if percent >= 30 {
-		s.watches(c, f, flow, float64(f.limit+f.rate)/2)
+		s.watches(c, f, flow, (float64(f.limit)+c.Rate)/2)
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *LawSender) afterResume(f *LawFlow) float64 {
 
 // watches begins to watch the effect of a notification, after which a flow has a lower rate than `below`, unless that of another one is watched.
 func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float64) {
-	if s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost {
+	if f.rate > 0 && (s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost) {
 		s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, float32(below), false
 	}
 }

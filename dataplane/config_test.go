@@ -82,7 +82,7 @@ func TestNoMemoryAnywhere(t *testing.T) {
 			return testkit.Heap(bytes)
 		}
 		if _, err = dataplane.New(config); err == nil {
-			if fail != 12+2*5 { // destinations, sources of notifications to a proxy, scopes that get answers, pairing, flow table, learner, accounts, senders, the law's flows and senders, records of notifications and of suppressed ones; of each port notifications, two classes with their shares
+			if fail != 13+2*5 { // destinations, sources of notifications to a proxy, scopes that get answers, pairing, flow table, learner, accounts, senders, the law's flows, senders and slow flows, records of notifications and of suppressed ones; of each port notifications, two classes with their shares
 				t.Errorf("%d allocations", fail)
 			}
 			return

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
-	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/frames"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
@@ -41,6 +40,7 @@ const limited = 1_000_000_000
 type lawFlow struct {
 	congestion.LawFlow
 	generation uint32
+	slow       uint32 // of the last packet while its rate wasn't known, see slowFlows.of
 }
 
 // Law is a worker's control law.
@@ -51,6 +51,7 @@ type Law struct {
 	classes  [][]lawState // by port and class
 	rates    []lawFlow    // by flowtable.Index
 	senders  lawSenders
+	slow     slowFlows
 	parts    []lawPart // by port and class
 	random   uint64    // not 0
 	*Shared
@@ -79,6 +80,10 @@ func (l *Law) init(seed uint64, allocate func(bytes int) ([]byte, error)) error 
 		return err
 	}
 	l.senders = newLawSenders(memory, seed)
+	if memory, err = allocate(slowFlowsSize()); err != nil {
+		return err
+	}
+	l.slow = newSlowFlows(memory, seed)
 	l.parts = l.all[l.ID]
 	for port := range l.Ports {
 		l.classes = append(l.classes, make([]lawState, l.Ports[port].Classes))
@@ -121,31 +126,30 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.Frames[i].Len + egress.LineOverhead
-		flow := b.Flow[i]
-		if flow.Index == flowtable.None || !b.Records[i].CarriesData() {
+		if !b.Records[i].CarriesData() {
 			obeyed += float64(size)
-			if notifies && b.Records[i].CarriesData() {
-				b.InHand = uint8(i)
-				c.Suppress(r.In, counters.FlowUnknown)
-				marked |= 1 << i
-			}
 			continue
 		}
+		flow := b.Flow[i]
 		f := &rates[flow.Index]
-		if f.generation != flow.Generation {
+		if f.generation != flow.Generation || flow.Index == flowtable.None { // of one that isn't recorded nothing is known
 			*f = lawFlow{generation: flow.Generation}
 		}
 		if window, ended := f.Add(now, size); ended {
 			l.windowEnded(&t, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
-		obeyed += float64(size) * f.Share(now, fair)
+		over := &f.LawFlow
+		if f.Rate() == 0 {
+			over = l.slowPacket(&t, b, i, f, size)
+		}
+		obeyed += float64(size) * over.Share(now, fair)
 		switch {
-		case notifies && (f.Over(fair) || f.Paused()):
+		case notifies && (over.Over(fair) || f.Paused()):
 			if b.InHand = uint8(i); c.Trace != nil {
 				c.Trace.Skips(i, trace.NotDue)
 			}
-			if !l.notify(&t, b, i, f) {
+			if t.Rate = over.Rate(); !l.notify(&t, b, i, f) {
 				marked |= 1 << i
 			}
 		case resumes && f.Limited(fair):
@@ -190,6 +194,23 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 		r := notify.Queue{In: b.Port, Out: out, Class: class, Policy: &l.Policy.Ports[out], State: &l.Queues[out][class], Cause: congestion.ByDepth}
 		l.respond(&r, b, these, float64(l.Egress[out].Classes[class].Waiting()))
 	}
+}
+
+// slowPacket counts a packet of a flow whose rate isn't known, and returns what stands for its sender's slow flows: the flow itself if the sender isn't known.
+func (l *Law) slowPacket(t *turn, b *frames.Batch, i int, f *lawFlow, size uint32) *congestion.LawFlow {
+	k := flowtable.KeyOf(&b.Records[i])
+	e := l.slow.of(&f.slow, k, t.Out*account.MaxClasses+t.Class, size, l.Now)
+	if e == nil {
+		return &f.LawFlow
+	}
+	if _, ended := e.Add(l.Now, size); ended {
+		t.own.largest[0] = max(t.own.largest[0], e.Rate())
+		if s, known := l.senders.find(k); known {
+			s.reaction.Ended(l.Now, slowWatch|e.ref%slowPlaces, e.Rate(), t.Lasting())
+			l.noteReaction(pacing.SenderOf(k), t.Out, s)
+		}
+	}
+	return &e.LawFlow
 }
 
 // windowEnded learns from the rate of a flow in a window that has ended.

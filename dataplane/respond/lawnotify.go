@@ -20,7 +20,11 @@ const pauseIgnored = 5000
 func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	c := l.State
 	x := b.Flow[i].Index
-	if b.Records[i].DestQP() < packet.ManagementQPs {
+	switch {
+	case x == flowtable.None:
+		c.Suppress(t.In, counters.FlowUnknown)
+		return false
+	case b.Records[i].DestQP() < packet.ManagementQPs:
 		return false
 	}
 	n, d := l.notifier, t.request(congestion.RateReduce, 0)
@@ -71,7 +75,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
 		}
-		d.Parameter = uint16(100 * (1 - t.Fair/f.Rate()))
+		d.Parameter = uint16(100 * (1 - t.Fair/t.Rate))
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}
@@ -79,7 +83,11 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		f.SentCNP(&t.LawState, s, uint32(x))
 	}
 	if asked && !n.Note.Observed {
-		e.reaction.Notified(c.Now, uint32(x), f.Rate(), t.Loop)
+		watched := uint32(x)
+		if f.Rate() == 0 {
+			watched = slowWatch | f.slow%slowPlaces
+		}
+		e.reaction.Notified(c.Now, watched, t.Rate, t.Loop)
 	}
 	return !e.reaction.Brakes(c.Now)
 }

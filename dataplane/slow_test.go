@@ -1,0 +1,142 @@
+package dataplane_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// member is a sender of a crowd.
+type member struct {
+	rate     float64 // that it offers, bytes/ns
+	qps      int     // 0: datagrams, each to another QP
+	together int     // packets of one QP at once, then the next one's
+	spoofs   bool    // every eighth packet has an address that no other has
+	obeys    bool
+	size     int // bytes of a packet
+
+	header []byte
+	next   float64 // when its next packet comes, ns
+	sent   int     // packets
+	pace   float64 // the part of its rate that it sends: less than 1 after a notification to one that obeys
+	asked  int
+}
+
+// crowd is some senders in front of one line, in virtual time: a whole gateway, which gets only the headers of packets.
+type crowd struct {
+	*testkit.Rig
+	t       testkit.T
+	members []member
+	depth   uint64 // in the last half of the time, the most
+}
+
+const gigabit = 0.125 // bytes/ns
+
+func newCrowd(t testkit.T, members ...member) *crowd {
+	c := &crowd{t: t, members: members}
+	const line, capacity = 1e9, 4_000_000
+	p := notifying(byAnything...)
+	p.Ports[wan].Law = congestion.NewLaw(line, capacity, 0)
+	c.Rig = testkit.New(t, testkit.Setup{Policy: p, Rate: line, Capacity: capacity, Frames: 1 << 14, Buffers: 1 << 14, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
+	for i := range members {
+		m := &c.members[i]
+		f := data(true, 0)
+		f.Src = fmt.Sprintf("fd00:18::1:%x", i+1)
+		if m.qps == 0 {
+			f.Opcode, f.SourceQP = packet.UDSendOnly, 77
+		}
+		f.Size = 0
+		m.header, m.pace, m.next = f.Frame(), 1, float64(c.Now)
+		m.together = max(m.together, 1)
+	}
+	return c
+}
+
+// sent finds the notifications among the frames that the gateway sends.
+func (c *crowd) sent(_ int, s inmem.Sent) {
+	const to = packet.EthernetLen + 24 // destination of an IPv6 packet
+	if !s.Built || s.Port != fabric || s.Octets[to+11] != 0 {
+		return
+	}
+	m := &c.members[binary.BigEndian.Uint32(s.Octets[to+12:])&0xffff-1]
+	m.asked++
+	if m.obeys {
+		m.pace = max(m.pace/2, 0.01)
+	}
+}
+
+// packets sends the packets of a member that are due.
+func (c *crowd) packets(m *member, now float64) {
+	for m.next <= now {
+		for range m.together {
+			qp := m.sent
+			if m.qps > 0 {
+				qp = m.sent / m.together % m.qps
+			}
+			const source, bth = packet.EthernetLen + 8, packet.EthernetLen + packet.IPv6Len + packet.UDPLen
+			binary.BigEndian.PutUint32(m.header[bth+4:], uint32(100+qp)&0xffffff)
+			if binary.BigEndian.PutUint32(m.header[source+8:], 0); m.spoofs && m.sent%8 == 0 {
+				binary.BigEndian.PutUint32(m.header[source+8:], uint32(m.sent)<<8|1)
+			}
+			c.InjectCut(c.t, 0, fabric, m.header, uint32(m.size))
+			m.sent++
+		}
+		m.next += float64(m.together*(m.size+24)) / (m.rate * m.pace)
+		m.pace = min(1, m.pace+0.02)
+	}
+}
+
+// run runs the crowd for a time, ns.
+func (c *crowd) run(ns int64) {
+	w, until := c.Plane.Worker(0), c.Now+ns
+	for c.Now < until {
+		for i := range c.members {
+			c.packets(&c.members[i], float64(c.Now))
+		}
+		for range 64 {
+			if w.Step() == 0 {
+				break
+			}
+		}
+		if until-c.Now < ns/2 {
+			c.depth = max(c.depth, c.Plane.Port(wan).Depth[0])
+		}
+		c.Advance(2000)
+	}
+}
+
+// TestHidingSenders: however a sender spreads more than its share over QPs, it is the one that is asked, and not those beside it that have less.
+func TestHidingSenders(t *testing.T) {
+	for name, greedy := range map[string]member{
+		"300 slow QPs":        {qps: 300},
+		"60 QPs in rotation":  {qps: 60, together: 7},
+		"datagrams":           {},
+		"spoofs":              {qps: 300, spoofs: true},
+		"160 slow QPs, obeys": {qps: 160, obeys: true},
+		"one QP":              {qps: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			greedy.rate, greedy.size = 1.25*gigabit, 4096
+			c := newCrowd(t, greedy, member{rate: 0.015 * gigabit, qps: 1, size: 1024}, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
+			c.run(60_000_000)
+			for _, m := range c.members[1:] {
+				if m.asked > 0 {
+					t.Errorf("one with %.0f Mbit/s was asked %d times", m.rate/gigabit*1000, m.asked)
+				}
+			}
+			if n := c.members[0].asked; n < 10 {
+				t.Errorf("the greedy one was asked %d times", n)
+			}
+			if greedy.obeys && c.depth == 4_000_000 {
+				t.Error("the queue is full, though the greedy one obeys")
+			}
+			c.Drain()
+			c.Close(t)
+		})
+	}
+}
