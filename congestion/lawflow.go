@@ -44,7 +44,8 @@ const (
 	lawFirst     = 5_000  // ns, of a flow's first window
 	firstLeast   = 8      // packets in it
 	lawWindowGap = 10_000_000
-	lawSlowFlow  = 200_000 // ns after which a window with few packets can only lower the rate
+	lawSlow      = windowLeast * 4096.0 / lawWindowGap // bytes/ns, about the highest rate that isn't measured
+	lawSlowFlow  = 200_000                             // ns after which a window with few packets can only lower the rate
 )
 
 func tick(now int64) uint32 { return uint32(now >> tickShift) }
@@ -238,6 +239,12 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 	f.as(byRate)
 	elapsed := since(c.Now, f.asked)
 	limit, other := f.believed(c, s)
+	if f.rate == 0 {
+		if since(c.Now, f.began) < lawSlowFlow || f.asked != 0 && elapsed < s.wait(c) {
+			return 0
+		}
+		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; one that has only begun may have a rate soon
+	}
 	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth)) {
 		return 0
 	}
@@ -264,6 +271,9 @@ const lawAhead = 1.1
 func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {
 	s.Line = max(s.Line, s.unlimited(float32(c.Rate), c.Fair))
 	limit, _ := f.believed(c, s)
+	if f.rate == 0 {
+		limit = lawSlow
+	}
 	if f.asked != 0 && since(c.Now, f.asked) >= s.wait(c) && s.delay(c) == 0 && s.flow == flow {
 		s.blind = min(s.blind+1, mostBlind)
 	}
@@ -283,7 +293,7 @@ func (f *LawFlow) ResumeRate(c *LawState, s *LawSender) (percent, again uint16, 
 	if since(c.Now, f.asked) < s.wait(c) {
 		return 0, 0, false
 	}
-	if f.rate < lawFellBy*f.limit && f.count&countReduced != 0 {
+	if f.rate > 0 && f.rate < lawFellBy*f.limit && f.count&countReduced != 0 {
 		f.limit, f.before = f.rate, f.rate
 	}
 	if reduced := f.before - f.limit; reduced > f.limit/100 {
@@ -294,7 +304,9 @@ func (f *LawFlow) ResumeRate(c *LawState, s *LawSender) (percent, again uint16, 
 
 // Resumed records that the sender was asked to resume, and to reduce its rate by `again` percent.
 func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
-	if percent > 0 {
+	if f.rate == 0 && percent == 100 {
+		f.limit, f.before = 0, 0
+	} else if percent > 0 {
 		f.limit += (f.before - f.limit) * float32(percent) / 100
 	} else {
 		f.before = float32(s.afterResume(f))

@@ -204,7 +204,6 @@ func (l *Law) slowPacket(t *turn, b *frames.Batch, i int, f *lawFlow, size uint3
 		return &f.LawFlow
 	}
 	if _, ended := e.Add(l.Now, size); ended {
-		t.own.largest[0] = max(t.own.largest[0], e.Rate())
 		if s, known := l.senders.find(k); known {
 			s.reaction.Ended(l.Now, slowWatch|e.ref%slowPlaces, e.Rate(), t.Lasting())
 			l.noteReaction(pacing.SenderOf(k), t.Out, s)
