@@ -160,6 +160,41 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestSlowRates: a flow whose rate can't be measured is asked for the part by which all such flows of its sender exceed F, at most half, and gets all of it back.
+func TestSlowRates(t *testing.T) {
+	l := congestion.NewLaw(1e9, 4_000_000, 0)
+	var f congestion.LawFlow
+	s := congestion.LawSender{Delay: 10_000}
+	c := congestion.LawState{Law: &l, Now: 1e9, Fair: gigabit, Depth: l.Reference}
+	for range 2 {
+		c.Now += 4_000_000
+		f.Add(c.Now, 4096)
+	}
+	for _, q := range []struct {
+		together float64 // F
+		percent  uint16
+	}{{1.25, 20}, {4, 50}, {0.9, 0}} {
+		c.Now += 1_000_000
+		c.Rate = q.together * c.Fair
+		percent := f.Reduce(&c, &s, 0)
+		if percent != q.percent {
+			t.Errorf("all slow flows at %.2f of F: by %d percent, want %d", q.together, percent, q.percent)
+		}
+		if percent == 0 {
+			continue
+		}
+		f.Reduced(&c, &s, 1, percent)
+		if again := f.Reduce(&c, &s, 0); again != 0 || !f.Limited(c.Fair) {
+			t.Errorf("asked again at once, by %d percent", again)
+		}
+		c.Now += 1_000_000
+		up, again, ok := f.ResumeRate(&c, &s)
+		if f.Resumed(&c, &s, up, again); !ok || up != 100 || f.Limited(c.Fair) {
+			t.Errorf("restored by %d percent, %t", up, ok)
+		}
+	}
+}
+
 // TestCNPsOnTheirWay: a gateway that doesn't know the loop's delay sends a flow as many CNPs as bring it to F by DCQCN, and no more until they can have had their
 // effect. Then it knows the delay, however long.
 func TestCNPsOnTheirWay(t *testing.T) {

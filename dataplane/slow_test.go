@@ -8,7 +8,6 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -38,10 +37,10 @@ type crowd struct {
 
 const gigabit = 0.125 // bytes/ns
 
-func newCrowd(t testkit.T, by []prefix.Entry[congestion.Preference], members ...member) *crowd {
+func newCrowd(t testkit.T, members ...member) *crowd {
 	c := &crowd{t: t, members: members}
 	const line, capacity = 1e9, 4_000_000
-	p := notifying(by...)
+	p := notifying(byAnything...)
 	p.Ports[wan].Law = congestion.NewLaw(line, capacity, 0)
 	c.Rig = testkit.New(t, testkit.Setup{Policy: p, Rate: line, Capacity: capacity, Frames: 1 << 14, Buffers: 1 << 14, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
 	for i := range members {
@@ -113,7 +112,6 @@ func (c *crowd) run(ns int64) {
 
 // TestHidingSenders: however a sender spreads more than its share over QPs, it is the one that is asked, and not those beside it that have less.
 func TestHidingSenders(t *testing.T) {
-	const longHaul = "300 slow QPs, Long-haul CNP"
 	for name, greedy := range map[string]member{
 		"300 slow QPs":        {qps: 300},
 		"60 QPs in rotation":  {qps: 60, together: 7},
@@ -121,15 +119,10 @@ func TestHidingSenders(t *testing.T) {
 		"spoofs":              {qps: 300, spoofs: true},
 		"160 slow QPs, obeys": {qps: 160, obeys: true},
 		"one QP":              {qps: 1},
-		longHaul:              {qps: 300},
 	} {
-		by := byAnything
-		if name == longHaul {
-			by = []prefix.Entry[congestion.Preference]{grant("fd00:18::/32", packet.LongHaulCNPICMPv6, packet.LongHaulCNP)}
-		}
 		t.Run(name, func(t *testing.T) {
 			greedy.rate, greedy.size = 1.25*gigabit, 4096
-			c := newCrowd(t, by, greedy, member{rate: 0.015 * gigabit, qps: 1, size: 1024}, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
+			c := newCrowd(t, greedy, member{rate: 0.015 * gigabit, qps: 1, size: 1024}, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
 			c.run(60_000_000)
 			for _, m := range c.members[1:] {
 				if m.asked > 0 {
