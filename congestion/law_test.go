@@ -177,7 +177,7 @@ func TestSlowRates(t *testing.T) {
 		c.Now += 1_000_000
 		c.Rate = q.together * c.Fair
 		percent := f.Reduce(&c, &s, 0)
-		if percent != q.percent {
+		if percent != q.percent && percent+1 != q.percent { // rounded down
 			t.Errorf("all slow flows at %.2f of F: by %d percent, want %d", q.together, percent, q.percent)
 		}
 		if percent == 0 {
