@@ -96,7 +96,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	result, err := control.Run(ctx, cfg, devices, control.Options{
 		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
-			devices.limit(cfg, reportPath)
+			devices.confine(cfg, reportPath)
 			alive() // from now on the workers' steps count
 		},
 	})

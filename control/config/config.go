@@ -83,6 +83,8 @@ type Management struct {
 	LogLevel string
 	// LogFormat is text or json; "": as it suits where the log goes.
 	LogFormat string
+	// Sandbox is enforce, audit or off.
+	Sandbox string
 }
 
 // Web is where the gateway serves its page, and what protects it.

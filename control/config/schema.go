@@ -287,6 +287,7 @@ type managementSection struct {
 	Web       webSection `key:"web" absent:"off"`
 	LogLevel  choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
 	LogFormat choice     `key:"log_format" one:"text|json" reload:"restart" because:"the log is opened before everything else"`
+	Sandbox   choice     `key:"sandbox" default:"enforce" one:"enforce|audit|off" reload:"restart" because:"a process can't leave it"`
 }
 
 type webSection struct {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sandbox
+
+// Confine does nothing: only Linux has seccomp and Landlock.
+func Confine(Paths, bool) error { return nil }
