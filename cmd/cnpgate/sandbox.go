@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -107,15 +106,4 @@ func usedPaths(c *config.Config, reportPath string) (p sandbox.Paths) {
 		}
 	}
 	return p
-}
-
-// writtenBy is what is written to when a file is made: its directory. A device or a pipe is written to as it is.
-func writtenBy(file string) string {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeSocket == 0 {
-		return file
-	}
-	return filepath.Dir(file)
 }
