@@ -3,6 +3,7 @@ module github.com/cnpgate/cnpgate
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/coreos/go-systemd/v22 v22.7.0
