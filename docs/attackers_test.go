@@ -51,6 +51,13 @@ func TestThreats(t *testing.T) {
 	}
 }
 
+// TestShortages: what happens when something is full has tests that exist.
+func TestShortages(t *testing.T) {
+	if rows := provenRows(t, "operations.md", "When something is full"); len(rows) < 8 {
+		t.Errorf("%d rows, want 8 or more", len(rows))
+	}
+}
+
 // TestAttackers: each kind of evidence has a row of the attacker table in qp-rules.md, so has each kind of forged packet, and each row names
 // tests that exist.
 func TestAttackers(t *testing.T) {

@@ -98,7 +98,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	joinOperators(log)
 	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
+		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns, LogLines: lines.usage,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
 			devices.confine(cfg, reportPath)
 			alive() // from now on the workers' steps count
