@@ -59,7 +59,7 @@ func (d *devices) sandboxMode(c *config.Config) (mode, why string) {
 	if mode = c.Management.Sandbox; mode != "enforce" {
 		return mode, "management.sandbox is " + mode
 	}
-	if c.Bypass != nil && c.Bypass.Command != nil {
+	if c.Bypass != nil && len(c.Bypass.Command) > 0 {
 		return "off", "bypass.command needs calls and files that aren't known"
 	}
 	for i, p := range c.Ports {
