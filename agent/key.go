@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cnpgate/cnpgate/internal/secret"
 	"github.com/nats-io/nkeys"
 )
 
@@ -40,14 +41,10 @@ func CreateKey(path string) (public string, err error) {
 
 // ReadKey reads a host's key from a file with its seed.
 func ReadKey(path string) (nkeys.KeyPair, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	text, err := secret.Read(path)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the host's key: %w; make one: cnpgate agent keygen %s", err, path)
 	}
-	if info.Mode().Perm()&0o037 != 0 {
-		return nil, fmt.Errorf("the host's key %s has mode %04o: others could speak for this host; expected 0600, or 0640 at most", path, info.Mode().Perm())
-	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the host's key: %w", err)
 	}

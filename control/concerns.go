@@ -27,10 +27,11 @@ const (
 
 // concerns are what harms the gateway although it forwards, as far as the last look has found. Any goroutine may read it.
 type concerns struct {
-	again chan struct{} // has a value when another configuration is in force
-	mutex sync.Mutex
-	all   []string
-	file  bool // the file differs
+	again  chan struct{} // has a value when another configuration is in force
+	mutex  sync.Mutex
+	all    []string
+	tables []dataplane.Occupied
+	file   bool // the file differs
 }
 
 // addTo adds the metric of the file.
@@ -73,6 +74,8 @@ func (g *gateway) lookAtConcerns() {
 	if text := g.swapped(); text != "" {
 		all = append(all, text)
 	}
+	tables := g.tables()
+	all = append(all, g.shortOf(tables)...)
 	if fleet := g.fleetStatus(); time.Since(g.begin) > fleetJoins {
 		all = append(all, fleet.Problems()...)
 	}
@@ -87,7 +90,7 @@ func (g *gateway) lookAtConcerns() {
 		}
 	}
 	g.concerns.mutex.Lock()
-	g.concerns.all, g.concerns.file = all, differs
+	g.concerns.all, g.concerns.tables, g.concerns.file = all, tables, differs
 	g.concerns.mutex.Unlock()
 }
 

@@ -54,6 +54,8 @@ type Options struct {
 	Concerns func(*config.Config) []string
 	// Output opens the files that the end of the run writes; nil: there are none. It is called again later if it fails.
 	Output func(context.Context) error
+	// LogLines is the number of lines of the log that wait to be written, how many can, and how many were lost because more came; nil: not known.
+	LogLines func() (waiting, size int, lost uint64)
 	// Started is called once every worker forwards, before the service manager is notified; may be nil.
 	Started func()
 }
@@ -272,6 +274,7 @@ func (g *gateway) Counters() *report.Counters {
 	g.heart.addTo(c.Counters)
 	g.services.addTo(c.Counters)
 	g.concerns.addTo(c.Counters)
+	g.addTables(c.Counters)
 	c.Histograms = report.MakeHistograms(g.started, g.plane)
 	return c
 }

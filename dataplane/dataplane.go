@@ -58,6 +58,7 @@ type Dataplane struct {
 	paths       []path                 // by port
 	limits      *notify.Limits
 	pairing     *pairing.Pairing
+	flows       int // capacity of each worker's flow table
 	peers       *pairing.Peers
 	host        *host.Stage
 	law         *respond.Shared
@@ -72,7 +73,7 @@ func New(c Config) (*Dataplane, error) {
 	}
 	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
-		ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+		flows: c.Flows, ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
 		law: respond.NewShared(len(c.Ports), len(c.Backends)),
 	}
 	var err error

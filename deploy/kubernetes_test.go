@@ -190,7 +190,7 @@ func TestAgentManifestFits(t *testing.T) {
 			line = append(line, word.(string))
 		}
 		out, _ := exec.Command("go", append([]string{"run", "-tags", "nodpdk", "../cmd/cnpgate"}, line[1:]...)...).CombinedOutput() // fails, as there is no key
-		if want := "the host's key: stat /nonexistent: no such file"; !strings.Contains(string(out), want) {
+		if want := "the host's key: open /nonexistent: no such file"; !strings.Contains(string(out), want) {
 			t.Errorf("%q ends with %s, expected %q", line, out, want)
 		}
 	}

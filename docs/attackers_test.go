@@ -8,19 +8,19 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// TestAttackers: each kind of evidence has a row of the attacker table in qp-rules.md, so has each kind of forged packet, and each row names
-// tests that exist.
-func TestAttackers(t *testing.T) {
-	page, err := os.ReadFile("qp-rules.md")
+// provenRows are the rows of a section's tables of four columns, by their first cell. The last cell names tests that exist.
+func provenRows(t *testing.T, file, heading string) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## Attackers\n")
+	_, section, _ := strings.Cut(string(page), "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	c, root := compliance{}, &tree{root: os.DirFS(".."), text: map[string]string{}}
 	rows := map[string]bool{}
 	for line := range strings.Lines(section) {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Evidence |") || strings.HasPrefix(line, "| Forged packet |") {
+		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(line, "| Tests |\n") {
 			continue
 		}
 		row := cells(strings.TrimSpace(line))
@@ -41,6 +41,27 @@ func TestAttackers(t *testing.T) {
 	for _, m := range c.mistakes {
 		t.Error(m)
 	}
+	return rows
+}
+
+// TestThreats: each threat of SECURITY.md has what stops it, and tests that exist.
+func TestThreats(t *testing.T) {
+	if rows := provenRows(t, "../SECURITY.md", "Threats"); len(rows) < 12 {
+		t.Errorf("%d threats, want 12 or more", len(rows))
+	}
+}
+
+// TestShortages: what happens when something is full has tests that exist.
+func TestShortages(t *testing.T) {
+	if rows := provenRows(t, "operations.md", "When something is full"); len(rows) < 8 {
+		t.Errorf("%d rows, want 8 or more", len(rows))
+	}
+}
+
+// TestAttackers: each kind of evidence has a row of the attacker table in qp-rules.md, so has each kind of forged packet, and each row names
+// tests that exist.
+func TestAttackers(t *testing.T) {
+	rows := provenRows(t, "qp-rules.md", "Attackers")
 	want := []string{"data, other requests", "ACK, NAK, READ or atomic response", "UD", "CNP", "REQ", "REP", "DREQ", "REJ", "MRA, RTU, DREP, LAP, APR, SIDR"}
 	for e := pairing.EvidenceStatic; e < pairing.Evidences; e++ {
 		name := "`" + e.String() + "`"

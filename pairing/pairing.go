@@ -165,3 +165,6 @@ func (p *Pairing) contradictOne(slot *store.Slot) {
 	e := slot.EditElimination()
 	e.Contradictions = min(e.Contradictions+1, maxContradictions)
 }
+
+// Used is the number of flows and of pairs of hosts in the pairing table, and how many it has places for. Any goroutine may call it; it reads the whole table.
+func (p *Pairing) Used() (flows, hosts, allFlows, allHosts int) { return p.store.Used() }

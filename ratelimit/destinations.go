@@ -94,6 +94,18 @@ func (d *Destinations) Allow(r Rate, a packet.Host, now int64) Verdict {
 	return Limited
 }
 
+// Used is the number of destinations whose limits count at a time, and how many there are places for. It reads the whole table.
+func (d *Destinations) Used(now int64) (used, size int) {
+	for i := range d.sets {
+		for n := range d.sets[i] {
+			if w := d.sets[i][n].Load(); w != 0 && int64(w-uint64(now*units))<<tagBits > 0 {
+				used++
+			}
+		}
+	}
+	return used, ways * len(d.sets)
+}
+
 // Check is what Allow would return. It counts nothing.
 func (d *Destinations) Check(r Rate, a packet.Host, now int64) Verdict {
 	if r.Off() {

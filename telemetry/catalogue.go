@@ -175,6 +175,16 @@ var (
 		Help: "1 if the configuration file differs from the configuration in force, else 0."})
 )
 
+// Memory of fixed size.
+var (
+	TableUsed = declare(Metric{Name: "table_used", Kind: Gauge, Label: "table",
+		Help: "Entries of this table in use, looked at every 10 s."})
+	TableSize = declare(Metric{Name: "table_size", Kind: Gauge, Label: "table",
+		Help: "Entries that this table has."})
+	LogLinesLost = declare(Metric{Name: "log_lines_lost_total",
+		Help: "Lines of the log that were lost because their reader stood still."})
+)
+
 // Flow tables.
 var (
 	FlowsKnown = declare(Metric{Name: "flows", Kind: Gauge, Unit: Flows,

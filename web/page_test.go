@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -261,5 +262,35 @@ func TestSize(t *testing.T) {
 	}
 	if f.Size() > 6_000_000 {
 		t.Errorf("%d bytes", f.Size())
+	}
+}
+
+// TestPolicy: the browser refuses markup and scripts that are made of text, on each page, also of one file; nothing of the page is inline; and the page works.
+func TestPolicy(t *testing.T) {
+	single, err := SingleFile(os.DirFS(browser.Build(t, "..")), paused[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(single) }))
+	t.Cleanup(alone.Close)
+	for name, p := range map[string]*browser.Page{
+		"playground": open(t, "index.html"+paused, laptop), "live": open(t, "live.html", laptop), "diagnosis": open(t, "diagnose.html", laptop),
+		"single file": browser.Open(t, alone.URL, laptop),
+	} {
+		if name == "playground" || name == "single file" {
+			p.Wait(shown)
+		}
+		for _, sink := range []string{
+			`document.createElement("p").innerHTML = "<img onerror=alert(1)>"`, `new Worker("engine.js")`, `document.write("x")`,
+			`document.createElement("script").text = "1"`, `trustedTypes.createPolicy("other", {})`,
+		} {
+			if got := browser.Eval[string](p, `(() => { try { `+sink+`; return "accepted" } catch (e) { return "refused" } })()`); got != "refused" {
+				t.Errorf("%s: %s is %s", name, sink, got)
+			}
+		}
+		const inline = `[...document.querySelectorAll("*")].flatMap((e) => e.getAttributeNames()).filter((a) => a.startsWith("on")).join()`
+		if got := browser.Eval[string](p, inline); got != "" {
+			t.Errorf("%s has inline handlers: %s", name, got)
+		}
 	}
 }

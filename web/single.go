@@ -23,8 +23,8 @@ func SingleFile(files fs.FS, state string) ([]byte, error) {
 	}
 	script := append(escaped(parts["play.js"]), '\n')
 	sum := sha256.Sum256(script)
-	policy := fmt.Sprintf("default-src 'none'; script-src 'sha256-%s' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'",
-		base64.StdEncoding.EncodeToString(sum[:]))
+	policy := fmt.Sprintf("default-src 'none'; script-src 'sha256-%s' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'%s",
+		base64.StdEncoding.EncodeToString(sum[:]), trustedTypes)
 	page := string(parts["index.html"])
 	body := "<script type=\"text/plain\" id=\"engine-script\">" + string(escaped(parts["engine.js"])) + "</script>\n" +
 		"<script type=\"text/plain\" id=\"engine-wasm\">" + base64.StdEncoding.EncodeToString(parts["engine.wasm.gz"]) + "</script>\n" +

@@ -23,9 +23,12 @@ func Files() (fs.FS, error) {
 	return files, nil
 }
 
+// trustedTypes makes the browser refuse text where it would become a script or markup. The one exception is the address of the worker thread.
+const trustedTypes = "; require-trusted-types-for 'script'; trusted-types cnpgate"
+
 // Policy is the Content-Security-Policy of every answer: no inline script, nothing from elsewhere. WebAssembly is the simulator.
 const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'" + trustedTypes
 
 // Handler serves the files of the page with its headers.
 func Handler(files fs.FS) http.Handler {

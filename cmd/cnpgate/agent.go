@@ -18,6 +18,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/fleet/wire"
+	"github.com/cnpgate/cnpgate/internal/sandbox"
 )
 
 func agentCommand() *cobra.Command {
@@ -114,6 +115,9 @@ func (f *agentFlags) transport(log zerolog.Logger) (t agent.Transport, closing f
 		if f.broker.Host, err = hostName(); err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := sandbox.KeepFromCores(); err != nil {
+		return nil, nil, fmt.Errorf("a core dump would have the host's key: %w", err)
 	}
 	if f.broker.Key, err = agent.ReadKey(f.key); err != nil {
 		return nil, nil, err

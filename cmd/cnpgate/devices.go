@@ -136,6 +136,9 @@ func (d *devices) Enter(core int) (leave func(), err error) {
 	return dpdk.UnregisterThread, nil
 }
 
+// Buffers is how many buffers of frames are in use, and how many there are.
+func (d *devices) Buffers() (used, size int) { return d.Pool().InUse(), d.Pool().Size() }
+
 func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() }
 
 func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }

@@ -47,6 +47,6 @@ func openPort(portSettings, zerolog.Logger) (*devices, error) { return nil, errN
 
 func (d *devices) addresses() [][6]byte { return nil }
 
-func (d *devices) limit(*config.Config, string) {}
+func (d *devices) confine(*config.Config, string) {}
 
 func (d *devices) close() error { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
-var capabilitySets = regexp.MustCompile(`(?m)^(Cap(?:Inh|Prm|Eff|Amb)|NoNewPrivs):\s*(\S+)$`)
+var capabilitySets = regexp.MustCompile(`(?m)^(Cap(?:Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):\s*(\S+)$`)
 
 // capabilitiesOf are the different sets of capabilities that the threads of a process have.
 func capabilitiesOf(t *testing.T, pid int) (threads int, sets []string) {
@@ -59,8 +59,8 @@ func TestLiveCapabilities(t *testing.T) {
 		owner int
 		want  string
 	}{
-		{"own files", 0, "CapInh  CapPrm 3000 CapEff 3000 CapAmb  NoNewPrivs 1 "},
-		{"another user's files", 65534, "CapInh  CapPrm 3002 CapEff 3002 CapAmb  NoNewPrivs 1 "},
+		{"own files", 0, "CapInh  CapPrm 3000 CapEff 3000 CapAmb  NoNewPrivs 1 Seccomp 2 "},
+		{"another user's files", 65534, "CapInh  CapPrm 3002 CapEff 3002 CapAmb  NoNewPrivs 1 Seccomp 2 "},
 	} {
 		dir := t.TempDir() // which its owner has closed to all others
 		if err := os.Chmod(dir, 0o700); err != nil {
@@ -78,6 +78,16 @@ func TestLiveCapabilities(t *testing.T) {
 			}
 		}
 		check("forwarding")
+		if cores, err := os.ReadFile(fmt.Sprintf("/proc/%d/coredump_filter", p.cmd.Process.Pid)); strings.TrimSpace(string(cores)) != "00000010" {
+			t.Errorf("%s: a core dump has memory: %s (%v)", c.name, cores, err)
+		}
+		// A file of root in a directory that the configuration did not name at the start.
+		put(t, dir, "c.yaml", []byte(strings.Replace(fmt.Sprintf(liveConfig, dir), "management: {",
+			`management: {web: {listen: "127.0.0.1:9999", certificate: /etc/shadow, key: /etc/shadow, token_file: /etc/shadow}, `, 1)))
+		if _, err := api.NewClient(filepath.Join(p.dir, "api.sock")).Reload(t.Context(), api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+			t.Errorf("%s: a reload that names a file outside of the sandbox: %v", c.name, err)
+		}
+		put(t, dir, "c.yaml", fmt.Appendf(nil, liveConfig, dir))
 		if _, err := api.NewClient(filepath.Join(p.dir, "api.sock")).Reload(t.Context(), api.ReloadRequest{}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -162,7 +162,12 @@ func startReporting(t *testing.T, program, dir, config, report string) *process 
 		t.Fatal(err)
 	}
 	go func() { p.ended <- p.cmd.Wait() }()
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		if log, _ := os.ReadFile(p.log); bytes.Contains(log, []byte(`"call":`)) { // of the sandbox
+			t.Errorf("the gateway made a system call that its sandbox does not know:\n%s", log)
+		}
+	})
 	p.says(`"message":"The gateway is forwarding."`, 1)
 	p.says(`"message":"The link is up."`, 2)
 	return p

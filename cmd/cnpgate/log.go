@@ -35,10 +35,12 @@ func newPatientLog(to io.Writer) *patientLog {
 
 // write writes the lines, until the process ends.
 func (p *patientLog) write() {
+	said := uint64(0)
 	for l := range p.lines {
 		_, _ = p.to.Write(l.text) // there is nobody to notify
-		if n := p.lost.Swap(0); n > 0 {
-			_, _ = fmt.Fprintf(p.to, `{"level":"warn","lines":%d,"message":"Lines of the log were lost: their reader stood still."}`+"\n", n)
+		if lost := p.lost.Load(); lost > said {
+			_, _ = fmt.Fprintf(p.to, `{"level":"warn","lines":%d,"message":"Lines of the log were lost: their reader stood still."}`+"\n", lost-said)
+			said = lost
 		}
 		if l.written != nil {
 			close(l.written)
@@ -53,6 +55,11 @@ func (p *patientLog) Write(text []byte) (int, error) {
 		p.lost.Add(1)
 	}
 	return len(text), nil
+}
+
+// usage is the number of lines that wait, how many can, and how many were lost so far.
+func (p *patientLog) usage() (waiting, size int, lost uint64) {
+	return len(p.lines), cap(p.lines), p.lost.Load()
 }
 
 // WriteLevel is Write, but waits for a line of the level fatal.

@@ -13,7 +13,15 @@ import (
 )
 
 func main() {
-	err := root().Execute()
+	c := root()
+	validate := c.PersistentPreRunE
+	c.PersistentPreRunE = func(c *cobra.Command, args []string) error { // not in root: a process can't leave its sandbox, and tests are one
+		if err := validate(c, args); err != nil {
+			return err
+		}
+		return confine(c, args)
+	}
+	err := c.Execute()
 	if err == nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/metrics"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/sandbox"
 )
 
 func runCommand() *cobra.Command {
@@ -73,6 +74,9 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	defer lines.flush()
 	log := loggerTo(lines).Hook(&repeats{now: time.Now})
 	logWarnings(cfg, log)
+	if err := sandbox.KeepFromCores(); err != nil {
+		log.Warn().Err(err).Msg("A core dump would have the process's memory in it, with its keys.")
+	}
 	ctx, abort, release := untilSignal(log)
 	defer release()
 	hangups := make(chan struct{}, 1)
@@ -94,9 +98,9 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	joinOperators(log)
 	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
-		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns,
+		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns, LogLines: lines.usage,
 		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
-			devices.limit(cfg, reportPath)
+			devices.confine(cfg, reportPath)
 			alive() // from now on the workers' steps count
 		},
 	})

@@ -20,12 +20,22 @@ var (
 )
 
 func versionCommand() *cobra.Command {
-	var output string
+	var output, statement, key string
 	c := &cobra.Command{
-		Use:   "version [-o text|json]",
+		Use:   "version [-o text|json] [--verify PROVENANCE --key KEY]",
 		Short: "Print the version, what the binary was built with, and whether it can drive devices",
-		Args:  noArguments,
+		Long: `Prints the version, what the binary was built with, and whether it can drive devices. With --verify, checks that this binary is one that a release's provenance
+(cnpgate-VERSION.intoto.json) lists, and that the provenance is signed (.minisig beside it) with the key; if not, it fails.`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if statement != "" {
+				subject, err := verify(statement, key)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%sverified: it is %s of %s\n", versionLine(), subject, statement)
+				return err
+			}
 			if output == "json" {
 				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{
 					"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion(),
@@ -36,6 +46,10 @@ func versionCommand() *cobra.Command {
 		},
 	}
 	outputFlag(c, &output)
+	c.Flags().StringVar(&statement, "verify", "", "provenance of a release (in-toto JSON) that must list this binary")
+	c.Flags().StringVar(&key, "key", "", "public key of minisign that signed the provenance, or a file with it")
+	c.MarkFlagsRequiredTogether("verify", "key")
+	c.MarkFlagsMutuallyExclusive("verify", "output")
 	return c
 }
 

@@ -128,6 +128,9 @@ func (s *flows) explain(q *question, all []known, rates rates) *Explanation {
 		e := &report.Explained{Config: c, Policy: s.plane.Policy(), Flow: &k.flow, Standing: &k.standing, Rate: rate,
 			Last: about.sent, Held: about.held}
 		e.Returns, e.Apart = returns(k, all)
+		for i := range s.plane.Workers() {
+			e.NoSlot += s.plane.Worker(i).PairingStats().NoSlot
+		}
 		f := ExplainedFlow{Flow: makeFlow(s.ports[k.flow.Key.Port], &k.flow, rate), Worker: k.worker, Gates: e.Gates()}
 		f.Notified = e.Notified() && f.Stop() == nil
 		out.Notified = out.Notified || f.Notified

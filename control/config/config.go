@@ -108,6 +108,7 @@ type Management struct {
 	LogLevel string `key:"log_level" default:"info" one:"debug|info|warn|error"`
 	// LogFormat is "" if it is as it suits where the log goes.
 	LogFormat string `key:"log_format" one:"text|json" reload:"restart" because:"the log is opened before everything else"`
+	Sandbox   string `key:"sandbox" default:"enforce" one:"enforce|audit|off" reload:"restart" because:"a process can't leave it"`
 }
 
 // Web is where the gateway serves its page, and what protects it: without Certificate, HTTP without TLS.

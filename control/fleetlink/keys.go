@@ -14,13 +14,14 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/fleet"
+	"github.com/cnpgate/cnpgate/internal/secret"
 )
 
 // loadKey reads the gateway's nkey. No error contains a part of it.
 func loadKey(path string) (nkeys.KeyPair, string, error) {
-	text, err := os.ReadFile(path)
+	text, err := secret.Read(path)
 	if err != nil {
-		return nil, "", fmt.Errorf("fleet.key: %w; expected a file that `cnpgate agent keygen` has written, and that this user may read", err)
+		return nil, "", fmt.Errorf("fleet.key: %w (`cnpgate agent keygen` writes one)", err)
 	}
 	pair, err := nkeys.ParseDecoratedUserNKey(text)
 	if err != nil {
@@ -79,7 +80,7 @@ func loadTLS(c *config.FleetTLS) (*tls.Config, error) {
 	}
 	t := &tls.Config{RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS13}
 	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		pair, err := secret.KeyPair(c.Cert, c.Key)
 		if err != nil {
 			return nil, fmt.Errorf("fleet.tls.cert: %w", err)
 		}

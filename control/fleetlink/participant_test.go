@@ -377,7 +377,13 @@ func TestOpen(t *testing.T) {
 		change func(*config.Fleet)
 	}{
 		{"fleet.key: ", func(f *config.Fleet) { f.Key = "/nowhere" }},
-		{"has no nkey seed", func(f *config.Fleet) { f.Key = "/etc/passwd" }},
+		{"has mode 0644", func(f *config.Fleet) { f.Key = "/etc/passwd" }},
+		{"has no nkey seed", func(f *config.Fleet) { // a file without one
+			f.Key = filepath.Join(t.TempDir(), "key")
+			if err := os.WriteFile(f.Key, []byte("no seed"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"fleet.members[0].key: is ", func(f *config.Fleet) { f.Members[0].Key = f.Members[1].Key }},
 		{"wrong checksum", func(f *config.Fleet) { f.Members[1].Key = "U" + strings.Repeat("A", 55) }},
 		{"fleet.tls.ca", func(f *config.Fleet) { f.TLS = &config.FleetTLS{CA: "/nowhere"} }},

@@ -91,6 +91,7 @@ type Explained struct {
 	Policy   *dataplane.Policy
 	Flow     *dataplane.FlowRecord
 	Standing *respond.Standing
+	NoSlot   uint64                     // times that a flow found the pairing table full
 	Returns  int                        // flows of the opposite direction in the same VLAN or tunnel
 	Apart    []packet.Scope             // the others in which there are flows of the opposite direction between the two hosts
 	Rate     *uint64                    // of the flow now, bit/s; nil: not measured
@@ -279,6 +280,9 @@ func (e *Explained) missingQP() string {
 		parts = append(parts, fmt.Sprintf("%d packets have come, and %d flows of the opposite direction don't prove one yet", e.Flow.Traffic.Packets, e.Returns))
 	} else {
 		parts = append(parts, "no packets of the opposite direction pass the gateway in this VLAN or tunnel, and "+e.elsewhere())
+	}
+	if e.NoSlot > 0 {
+		parts = append(parts, fmt.Sprintf("the pairing table was full %d times when a flow needed a place (flows.paired; cnpgate show health)", e.NoSlot))
 	}
 	if v.Contradictions > 0 {
 		parts = append(parts, fmt.Sprintf("%d contradictions make it need more evidence", v.Contradictions))

@@ -257,7 +257,7 @@ func TestLoad(t *testing.T) {
 		{config.Web{TokenFile: tokenFile(t, secret)}, "expected one line of 32 to 256"},
 		{config.Web{TokenFile: tokenFile(t, secret+" x")}, "without spaces"},
 		{config.Web{TokenFile: tokenFile(t, secret+"\nx")}, "one line"},
-		{config.Web{TokenFile: tokenFile(t, strings.Repeat("x", mostToken+3))}, "at most 256"},
+		{config.Web{TokenFile: tokenFile(t, strings.Repeat("x", mostToken+3))}, "32 to 256"},
 	} {
 		if _, err := Load(&c.web); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%+v: %v, want %s", c.web, err, c.want)

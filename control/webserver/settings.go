@@ -7,10 +7,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/secret"
 )
 
 const (
@@ -35,7 +35,7 @@ func Load(c *config.Web) (*Settings, error) {
 	}
 	s := &Settings{listen: c.Listen}
 	if c.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+		pair, err := secret.KeyPair(c.Certificate, c.Key)
 		if err != nil {
 			return nil, fmt.Errorf("management.web.certificate and key: %w; expected a certificate chain and its private key as PEM, which this user may read", err)
 		}
@@ -59,16 +59,9 @@ func Load(c *config.Web) (*Settings, error) {
 
 // readToken reads a token file. No error contains a part of the token.
 func readToken(path string) (string, error) {
-	info, err := os.Stat(path)
+	text, err := secret.Read(path)
 	if err != nil {
-		return "", fmt.Errorf("%w; expected a file that this user may read", err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > mostToken+2 {
-		return "", fmt.Errorf("%s is not a file of at most %d bytes; expected one with a token", path, mostToken)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("%w; expected a file that this user may read", err)
+		return "", err
 	}
 	token := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	visible := func(r rune) bool { return r > ' ' && r < 0x7f }

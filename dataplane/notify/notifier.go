@@ -74,6 +74,9 @@ func NewLimits(ports int, seed uint64, allocate func(bytes int) ([]byte, error))
 	return l, err
 }
 
+// Destinations is the number of senders whose limits count now, ns, and how many there are places for. Any goroutine may call it.
+func (l *Limits) Destinations(now int64) (used, size int) { return l.toDestination.Used(now) }
+
 // Note is a notification to be sent.
 type Note struct {
 	Message

@@ -52,6 +52,7 @@ const (
 type Senders struct {
 	*stage.State
 	notifier *Notifier
+	watched  atomic.Int32
 	of       *[watchedSenders + 1]Watched // 0 is for senders that find no slot, and is not kept
 	hand     int                          // where the next search for a slot begins
 	resumed  int                          // the last entry that resume has checked
@@ -80,9 +81,13 @@ func (s *Senders) Head(h packet.Host) *atomic.Uint32 {
 	return &s.heads[keyhash.Fold(address^bits.RotateLeft64(s.seed, 16), uint64(h.Scope)^bits.RotateLeft64(s.seed, 48))%senderHashes]
 }
 
+// Used is the number of senders that are watched, and how many can be. Any goroutine may call it.
+func (s *Senders) Used() (used, size int) { return int(s.watched.Load()), watchedSenders }
+
 // link inserts an entry at the head of its chain.
 func (s *Senders) link(n uint16) {
 	e := &s.of[n]
+	s.watched.Add(1)
 	head := s.Head(pacing.SenderOf(s.Flows.Key(e.flow)))
 	e.next, e.prev = uint16(head.Load()), 0
 	s.of[e.next].prev = n // entry 0 has no chain, so its links are never read
@@ -92,6 +97,7 @@ func (s *Senders) link(n uint16) {
 // unlink removes an entry from its chain, in the same time whatever the chain's length: one sender with many flows makes it long.
 func (s *Senders) unlink(n uint16) {
 	e := &s.of[n]
+	s.watched.Add(-1)
 	s.of[e.next].prev = e.prev
 	if e.prev != 0 {
 		s.of[e.prev].next = e.next

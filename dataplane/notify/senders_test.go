@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -45,6 +46,27 @@ func TestUnlinkWalksNoChain(t *testing.T) {
 	s.unlink(places[3])
 	if got := s.of[places[4]].next; got != places[2] {
 		t.Errorf("entry %d follows, expected %d", got, places[2])
+	}
+}
+
+// TestWatchListFull: when all senders that are watched are due a Resume, a further one is not watched, and counted.
+func TestWatchListFull(t *testing.T) {
+	s, places := linkedSenders(t, watchedSenders, 64)
+	s.Counters = counters.New(1)
+	for i, n := range places {
+		s.of[n].Slowed, s.of[n].seen = true, int64(i)
+		s.link(n)
+	}
+	if used, size := s.Used(); used != size {
+		t.Errorf("%d of %d places are used", used, size)
+	}
+	if place := s.place(&Queue{}); place != 0 {
+		t.Errorf("place %d of a full list was given away", place)
+	}
+	s.Counters.Publish(0)
+	var count [counters.Counters]uint64
+	if s.Counters.Read(0, &count); count[counters.SendersFull] != 1 {
+		t.Errorf("counted %d times", count[counters.SendersFull])
 	}
 }
 

@@ -281,3 +281,12 @@ func mainLcore(cfg EALConfig) (string, error) {
 	}
 	return "0@(" + coreList(&rest) + ")", nil
 }
+
+// StateDirectories are where the EAL and the gateway keep files while they run.
+func StateDirectories() []string {
+	all := []string{filepath.Dir(C.GoString(C.rte_eal_get_runtime_dir()))} // of all processes
+	if dir, err := lockDirectory(); err == nil {
+		all = append(all, dir)
+	}
+	return all
+}

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 }
 
 // runChild runs a child and returns what it printed to stderr, and its exit status.
-func runChild(t *testing.T, name string) (string, int) {
+func runChild(t testing.TB, name string) (string, int) {
 	t.Helper()
 	var stderr strings.Builder
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

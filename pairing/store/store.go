@@ -261,3 +261,18 @@ func (s *Store) Groups() int { return int(atomic.LoadUint32(&s.usedGroups)) }
 
 // Group is group n, 1 to Groups().
 func (s *Store) Group(n int) *Group { return &s.groups[n] }
+
+// Used is the number of slots and of groups that flows have, and how many there are. Any goroutine may call it; it reads all of them.
+func (s *Store) Used() (slots, groups, allSlots, allGroups int) {
+	for i := range s.slots {
+		if s.slots[i].owner.Load() != 0 {
+			slots++
+		}
+	}
+	for i := range s.groups {
+		if g := &s.groups[i]; g.flows[0].Load()+g.flows[1].Load() > 0 {
+			groups++
+		}
+	}
+	return slots, groups, len(s.slots) - 1, len(s.groups) - 1
+}

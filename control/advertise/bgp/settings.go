@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/secret"
 )
 
 // Settings are the configuration with the passwords that its files contain.
@@ -45,18 +45,9 @@ func Load(c *config.BGP) (*Settings, error) {
 
 // readPassword reads a password file. No error contains a part of the password.
 func readPassword(path string) (string, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%w; expected a file that this user may read", err)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a regular file; expected a file with a password", path)
-	case info.Size() > maxPassword+2:
-		return "", fmt.Errorf("%s has %d bytes; expected a password of at most %d", path, info.Size(), maxPassword)
-	}
-	text, err := os.ReadFile(path)
+	text, err := secret.Read(path)
 	if err != nil {
-		return "", fmt.Errorf("%w; expected a file that this user may read", err)
+		return "", err
 	}
 	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	switch {

@@ -459,7 +459,7 @@ func TestPasswordFiles(t *testing.T) {
 		"none":      {"", "no such file or directory; expected a file that this user may read"},
 		"empty":     {"\n", "is empty; expected a password of at most 80 bytes"},
 		"long":      {strings.Repeat("x", 81), "has a password of 81 bytes; expected at most 80"},
-		"very long": {strings.Repeat("x", 4000), "has 4000 bytes; expected a password of at most 80"},
+		"very long": {strings.Repeat("x", 4000), "has a password of 4000 bytes; expected at most 80"},
 		"two lines": {"secret\nsecret2\n", "has more than one line; expected the password alone"},
 	} {
 		path := filepath.Join(dir, name)
@@ -473,7 +473,7 @@ func TestPasswordFiles(t *testing.T) {
 			t.Errorf("%s: %v, expected %q", name, err, c.want)
 		}
 	}
-	if _, err := Load(&config.BGP{Peers: []config.BGPPeer{{PasswordFile: dir}}}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if _, err := Load(&config.BGP{Peers: []config.BGPPeer{{PasswordFile: dir}}}); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("a directory: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "good"), []byte(strings.Repeat("x", 80)+"\r\n"), 0o600); err != nil {

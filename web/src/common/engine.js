@@ -9,6 +9,9 @@ const decoded = (base64) => {
   return out;
 };
 
+// The page's policy (Trusted Types) takes the address of a worker thread from here only. A browser without them takes it as it is.
+const trusted = globalThis.trustedTypes?.createPolicy("cnpgate", { createScriptURL: (url) => url });
+
 export class Engine {
   // failed is called with a text if the engine can't be loaded, or ends.
   constructor(failed) {
@@ -21,7 +24,7 @@ export class Engine {
       return;
     }
     const url = script ? URL.createObjectURL(new Blob([script], { type: "text/javascript" })) : "engine.js";
-    this.worker = new Worker(url);
+    this.worker = new Worker(trusted ? trusted.createScriptURL(url) : url);
     this.worker.onerror = (e) => failed("The worker thread failed: " + (e.message || "it could not be loaded"));
     this.worker.onmessage = ({ data }) => {
       if (data.failed) return failed("The engine failed: " + data.failed);
