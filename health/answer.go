@@ -59,6 +59,7 @@ func (h *Half) refused(p *Packet) bool {
 		return false
 	}
 	h.repeat.noteRefusal(p.PSN)
+	h.reads.refused = passing{p.PSN, p.Time}
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
 	return true

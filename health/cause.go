@@ -5,12 +5,14 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // causeOf says why an episode began, by what is known now.
 func (h *Half) causeOf(o *episode) Cause {
 	switch {
-	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard:
+	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun:
 		return Unknown
 	case o.flags&perhapsAnew != 0 && (h.repeat.latestPSN != o.psn || h.repeat.tries < 2):
 		return undecided
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
+	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && !h.tooSoon(o.at-o.rnr):
+		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.obeys(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak):
@@ -48,10 +50,12 @@ const undecided = Cause(Causes)
 func (h *Half) lost(o *episode) bool {
 	const late = 2
 	switch {
+	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
+		return false
 	case o.answer != 0:
 		most := h.longestReaction()
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
-	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent:
+	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent && (o.beyond == 0 || h.slow(o.at-o.beyond) || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
 	case h.clean.n >= 2 && o.asked != 0:
 		return o.at-o.asked > late*h.clean.most
@@ -81,7 +85,14 @@ func (h *Half) longestReaction() (most int64) {
 // incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
 func (h *Half) incomplete() bool {
 	const part = 50
-	return h.EarlyAnswers > 0 || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+	return h.clocksDiffer() || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+}
+
+// clocksDiffer reports whether the directions are recorded by different clocks: answers pass before their requests, or a requester goes back before there was
+// a reason to.
+func (h *Half) clocksDiffer() bool {
+	const few = 4
+	return h.EarlyAnswers > 0 || h.repeat.unasked*few > h.repeat.begun
 }
 
 // prompt reports whether so long after a NAK a requester obeys it, as far as is known.
@@ -106,10 +117,11 @@ func (h *Half) longEnough(o *episode) bool {
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (h *Half) unlessTimeOut(o *episode) Cause {
-	switch asked := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK); {
-	case o.beyond != 0, o.flags&ofRead != 0 && !asked:
+	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied
+	switch {
+	case o.beyond != 0, implied && !asked:
 		return Implied
-	case asked:
+	case asked && !implied:
 		return NAKSequence
 	}
 	return Unknown

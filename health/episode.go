@@ -59,6 +59,7 @@ const (
 	perhapsAnew               // or another connection of the QPs begins with it
 	beganAnew                 // that is so
 	droppedHere               // the gateway has dropped what is missing
+	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
 // repeat has the latest episodes, and what may cause the next one.
@@ -83,6 +84,8 @@ type repeat struct {
 	skippedTo uint32
 	reads     int64 // when the episode of the latest READ that was sent again began, and its cause once decided
 	readCause Cause
+	begun     uint32 // episodes, and those of them for which no reason passed here
+	unasked   uint32
 	again     uint32 // of a READ: the PSN of the latest one that was sent again
 }
 
@@ -287,6 +290,9 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 	o := &r.list[r.n-1]
 	*o = h.opening(p, unseen, before)
 	o.cause = h.causeOf(o)
+	if r.begun++; o.cause == Unknown && !h.longEnough(o) {
+		r.unasked++
+	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p)
 	h.obeyed(o)
@@ -357,6 +363,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.responseBeyond(p)
+		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
@@ -377,6 +384,9 @@ func (h *Half) responseBeyond(p *Packet) (first int64) {
 		if d := ahead(t.psn-1, p.PSN); d > 0 && d < maxGap && t.psn != 0 && t.at > after && (first == 0 || t.at < first) {
 			first = t.at
 		}
+	}
+	if n := &r.refused; n.at > after && ahead(n.psn, p.PSN) > 0 && (first == 0 || n.at < first) {
+		first = n.at
 	}
 	if i := r.holes.find(p.PSN); first == 0 && i >= 0 && !r.covers(p.PSN) {
 		return r.holes.list[i].at

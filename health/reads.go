@@ -4,21 +4,22 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // reads are the responses to READ requests.
 type reads struct {
-	next   uint32 // after the highest PSN of a response
-	inside bool   // a message of responses isn't complete
-	known  bool
-	holes  holes
-	latest int64 // time of the latest response
-	asked  int64 // when READs were last sent again, and from which PSN on
-	from   uint32
-	seen   uint32      // the PSN after the highest of a response at that time
-	newest int64       // time of the latest response that had not passed before
-	filled int64       // time of the latest one that was missing before
-	after  uint32      // the PSN after the latest response
-	times  [32]passing // the latest responses, by PSN
-	jumps  [3]jump
-	jump   uint32
-	ids    ids
+	next    uint32 // after the highest PSN of a response
+	inside  bool   // a message of responses isn't complete
+	known   bool
+	holes   holes
+	latest  int64 // time of the latest response
+	asked   int64 // when READs were last sent again, and from which PSN on
+	from    uint32
+	seen    uint32      // the PSN after the highest of a response at that time
+	newest  int64       // time of the latest response that had not passed before
+	filled  int64       // time of the latest one that was missing before
+	after   uint32      // the PSN after the latest response
+	times   [32]passing // the latest responses, by PSN
+	refused passing     // the latest NAK or RNR NAK: it acknowledges all before it
+	jumps   [3]jump
+	jump    uint32
+	ids     ids
 }
 
 // passing is when a response passed last.
@@ -93,7 +94,14 @@ func (h *Half) readResponse(p *Packet) {
 	switch {
 	case !r.known, d > maxGap, d < -maxGap:
 		r.holes, r.known = holes{}, true
-	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
+	case d > 0:
+		if at&first != 0 && !r.inside {
+			r.next = h.firstRead(r.next, p.PSN) // between are requests that ACKs answer
+			d = ahead(p.PSN, r.next)
+		}
+		if d == 0 {
+			break
+		}
 		r.holes.add(r.next, min(uint32(d), h.restOfRead(uint32(d))), p.Time, false)
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
@@ -143,10 +151,16 @@ func (r *reads) jumped(psn uint32) bool {
 	return false
 }
 
-// wasRead reports whether a READ was asked for with a PSN.
-func (h *Half) wasRead(psn uint32) bool {
-	s := h.recent.find(psn)
-	return s != nil && s.read
+// firstRead is the first PSN from one on at which a READ or ATOMIC was asked for, as far as is known; end if none was before it.
+func (h *Half) firstRead(from, end uint32) uint32 {
+	found := end
+	for i := range h.recent.list {
+		s := &h.recent.list[i]
+		if psn := s.psn - 1; s.psn != 0 && s.read && ahead(psn, from) >= 0 && ahead(psn, found) < 0 {
+			found = psn
+		}
+	}
+	return found
 }
 
 // readAgain is a READ response whose PSN was passed before; heard: it was itself, lately. What comes again although no request for it was seen to is sent

@@ -273,8 +273,11 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream < h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream <= h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
+	}
+	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
+		return Verdict{}, false // each time an answer came, or a buffer was missing: what did not pass here was not captured
 	}
 	from := c.End[i].Addr.Netip()
 	if h.Goodput == 0 && h.ReadGoodput > 0 {
@@ -290,7 +293,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream < h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
+	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -336,7 +339,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || 2*h.OutOfOrder <= h.LostUpstream || h.accepted() { // some that were lost, and sent again at once, look as if they were late
+	if h.OutOfOrder < 3 || h.OutOfOrder <= 2*h.LostUpstream || h.clocksDiffer() || h.accepted() { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -353,7 +356,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
+	if h.Duplicates < 3 || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -392,7 +395,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) {
+	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) || h.EarlyAnswers > 0 {
 		return Verdict{}, false
 	}
 	return Verdict{
