@@ -93,14 +93,14 @@ func (h *Half) copiedWithin() int64 {
 }
 
 // twins reports whether the capture has many packets twice.
-func (h *Half) twins() bool { return 4*h.Duplicates > h.Requests.Packets+h.Responses.Packets }
+func (c *Counts) twins() bool { return 4*c.Duplicates > c.Requests.Packets+c.Responses.Packets }
 
 // soonest is how soon after a request the same one can come again because of an answer, ns.
-func (h *Half) soonest() int64 {
-	if h.clean.n == 0 || h.naks.n == 0 {
-		return max(ms/20, h.clean.least*9/10)
+func (t *timing) soonest() int64 {
+	if t.clean.n == 0 || t.naks.n == 0 {
+		return max(ms/20, t.clean.least*9/10)
 	}
-	return (h.clean.least + h.naks.least) * 9 / 10
+	return (t.clean.least + t.naks.least) * 9 / 10
 }
 
 // sinceAsked is how long ago a NAK asked for just this request, or an RNR NAK permitted it, ns.

@@ -282,22 +282,22 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 	r := &h.repeat
 	r.close()
 	if r.n == len(r.list) {
-		h.conclude(&r.list[0])
+		r.list[0].conclude(h)
 		copy(r.list[:], r.list[1:])
 		r.n--
 	}
 	r.n++
 	o := &r.list[r.n-1]
 	*o = h.opening(p, unseen, before)
-	o.cause = h.causeOf(o)
-	if r.begun++; o.cause == Unknown && !h.longEnough(o) {
+	o.cause = o.causeOf(h)
+	if r.begun++; o.cause == Unknown && !o.longEnough(h) {
 		r.unasked++
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p)
-	h.obeyed(o)
+	o.obeyed(h)
 	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
-		h.timedOut(o)
+		o.timedOut(h)
 	} else if r.latestPSN == p.PSN {
 		r.latest = p.Time // the next time-out counts from here
 	}
@@ -368,7 +368,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
-	set(droppedHere, h.own.n+int(h.own.ack) > 0 && h.byGateway(&o))
+	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }
 
@@ -395,7 +395,7 @@ func (h *Half) responseBeyond(p *Packet) (first int64) {
 }
 
 // timedOut notes when a requester went back without having been asked to.
-func (h *Half) timedOut(o *episode) {
+func (o *episode) timedOut(h *Half) {
 	r := &h.repeat
 	again := r.latest != 0 && r.latestPSN == o.psn
 	if r.latest == 0 {
@@ -432,7 +432,7 @@ func (h *Half) timedOut(o *episode) {
 }
 
 // obeyed notes that the requester has gone back to where a NAK or RNR NAK asked it to.
-func (h *Half) obeyed(o *episode) {
+func (o *episode) obeyed(h *Half) {
 	r := &h.repeat
 	switch o.cause {
 	case Implied:

@@ -99,7 +99,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 }
 
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
-func (h *Half) rare(lost uint64) bool { return h.NAKs[0] == 0 && 7*lost < h.Episodes[Spurious] }
+func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
@@ -311,17 +311,17 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 }
 
 // sentAgain says what was sent again, by cause.
-func (h *Counts) sentAgain() string {
-	if h.Retransmissions().Packets == 0 {
+func (c *Counts) sentAgain() string {
+	if c.Retransmissions().Packets == 0 {
 		return "nothing was sent again"
 	}
 	var parts []string
-	for cause, a := range h.Retransmitted {
+	for cause, a := range c.Retransmitted {
 		if a.Packets > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", a.Packets, Cause(cause)))
 		}
 	}
-	return fmt.Sprintf("%s were sent again: %s", h.Again(), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s were sent again: %s", c.Again(), strings.Join(parts, ", "))
 }
 
 func ackLoss(c *Connection, i int) (Verdict, bool) {
