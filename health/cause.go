@@ -265,10 +265,10 @@ func (o *episode) conclude(h *Half) {
 }
 
 // again counts what an episode has sent again.
-func (h *Half) again(o *episode, cause Cause) {
-	h.Retransmitted[cause].plus(o.requests)
-	h.Retransmitted[cause].plus(o.responses)
-	h.Episodes[cause]++
+func (c *Counts) again(o *episode, cause Cause) {
+	c.Retransmitted[cause].plus(o.requests)
+	c.Retransmitted[cause].plus(o.responses)
+	c.Episodes[cause]++
 }
 
 // doubt is what an episode has in common with others that may be spurious time-outs; nil: it can't be one.
@@ -372,13 +372,13 @@ func (h *Half) decide() {
 	}
 	d := &h.doubts
 	again := d.packets >= 3 && d.rounds >= 2*d.packets // again and again, although each transmission was acknowledged
-	late := again || h.mostly(&d.late)
+	late := again || d.late.most(h)
 	if late {
-		h.moveToSpurious(&d.late)
+		d.late.moveToSpurious(h)
 	}
 	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
-	if again || d.reads.number() > 8*d.parts && timed && h.mostly(&d.reads) {
-		h.moveToSpurious(&d.reads)
+	if again || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
+		d.reads.moveToSpurious(h)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
@@ -387,25 +387,25 @@ func (h *Half) decide() {
 	if h.clean.n >= enough {
 		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
-	early := alike || h.mostly(&d.early)
+	early := alike || d.early.most(h)
 	if early {
-		h.moveToSpurious(&d.early)
+		d.early.moveToSpurious(h)
 		if h.clean.n < enough {
 			h.clean = *e
 		}
 	}
 	if early || late {
-		h.moveToSpurious(&d.last)
+		d.last.moveToSpurious(h)
 	}
 }
 
-// mostly reports whether most packets were sent again.
-func (h *Half) mostly(d *doubt) bool {
+// most reports whether most packets were sent again.
+func (d *doubt) most(h *Half) bool {
 	return (d.number() >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
 // moveToSpurious counts episodes as spurious time-outs.
-func (h *Half) moveToSpurious(d *doubt) {
+func (d *doubt) moveToSpurious(h *Half) {
 	for i, cause := range doubtful {
 		h.Retransmitted[cause].minus(d.sent[i])
 		h.Retransmitted[Spurious].plus(d.sent[i])

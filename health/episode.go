@@ -204,11 +204,10 @@ func (r *repeat) noteMSN(msn, before uint32) {
 }
 
 // sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
-func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
-	r := &h.repeat
-	late := h.lateAgain(p, before)
-	if !late && !h.continues(p, before) {
-		h.goesBack(p, unseen, before)
+func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
+	late := h.repeat.lateAgain(h, p, before)
+	if !late && !h.repeat.continues(h, p, before) {
+		h.repeat.goesBack(h, p, unseen, before)
 	}
 	late = late || ahead(p.PSN, r.next) < 0
 	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
@@ -238,8 +237,7 @@ func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 }
 
 // lateAgain reports whether a request belongs to the present episode or the latest one, but was overtaken by what was sent later.
-func (h *Half) lateAgain(p *Packet, before int64) bool {
-	r := &h.repeat
+func (r *repeat) lateAgain(h *Half, p *Packet, before int64) bool {
 	if h.ids.known(p.ID) {
 		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-before < h.silence())
 	}
@@ -256,8 +254,7 @@ func (h *Half) psnsOf(p *Packet) uint32 {
 }
 
 // continues reports whether a packet belongs to the episode of the packets before it.
-func (h *Half) continues(p *Packet, before int64) bool {
-	r := &h.repeat
+func (r *repeat) continues(h *Half, p *Packet, before int64) bool {
 	if !r.active || r.n == 0 {
 		return false
 	}
@@ -278,8 +275,7 @@ func (h *Half) continues(p *Packet, before int64) bool {
 }
 
 // goesBack begins an episode.
-func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
-	r := &h.repeat
+func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	r.close()
 	if r.n == len(r.list) {
 		r.list[0].conclude(h)
@@ -288,7 +284,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 	}
 	r.n++
 	o := &r.list[r.n-1]
-	*o = h.opening(p, unseen, before)
+	*o = h.repeat.opening(h, p, unseen, before)
 	o.cause = o.causeOf(h)
 	if r.begun++; o.cause == Unknown && !o.longEnough(h) {
 		r.unasked++
@@ -305,8 +301,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 }
 
 // opening is what is known of an episode at its beginning.
-func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
-	r := &h.repeat
+func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
 	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
@@ -325,7 +320,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}
-	set(overdue, h.overdue(p))
+	set(overdue, h.repeat.overdue(h, p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
@@ -362,7 +357,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 		set(behindLost, h.reads.lostBehind(p.PSN))
 	}
 	if o.flags&ofRead != 0 {
-		o.beyond = h.responseBeyond(p)
+		o.beyond = h.reads.responseBeyond(h, p)
 		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
@@ -373,8 +368,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 }
 
 // responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
-func (h *Half) responseBeyond(p *Packet) (first int64) {
-	r := &h.reads
+func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
 	after := r.heardAt((p.PSN - 1) & packet.PSNMask) // when the requester began to expect the one that is missing, at the earliest
 	if after == 0 && r.covers(p.PSN) {
 		after = r.asked
@@ -454,9 +448,9 @@ func (o *episode) obeyed(h *Half) {
 }
 
 // overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
-func (h *Half) overdue(p *Packet) bool {
+func (r *repeat) overdue(h *Half, p *Packet) bool {
 	if h.clean.n == 0 || h.probes.n == 0 {
-		return h.probes.n > 0 || h.repeat.tries > 0 && h.repeat.latestPSN == p.PSN || p.AckReq
+		return h.probes.n > 0 || r.tries > 0 && r.latestPSN == p.PSN || p.AckReq
 	}
 	o := &h.probes.list[0]
 	return p.Time-o.time > 2*h.clean.mean

@@ -63,9 +63,6 @@ func (h *Half) accepted() bool {
 // isn't known.
 func (h *Half) fewWithLate(n uint64) bool { return n <= h.OutOfOrder && h.accepted() }
 
-// onlyUnanswered reports whether all losses behind are those of packets that were never answered.
-func (h *Half) onlyUnanswered() bool { return h.LostDownstream <= uint64(h.repeat.tries)+1 }
-
 // Again says how many requests and READ responses were sent again.
 func (c *Counts) Again() string {
 	part := func(a, of Amount, what string) string {

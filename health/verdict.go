@@ -82,7 +82,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	all = slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
-			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.onlyUnanswered() || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
 			return has(ShortTimeOut) && h.rare(h.AcksLost)
 		case Asymmetric:
