@@ -98,6 +98,9 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	return all
 }
 
+// notCaptured is how many packets of a connection were acknowledged, and never seen here: so many may have passed that seem to be lost or late.
+func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Half[1].NotCaptured }
+
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
 func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
@@ -116,7 +119,7 @@ func percent(part, of uint64) string {
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] { // a requester that waits for its receiver sends again at odd times
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
@@ -273,7 +276,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream <= h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*c.notCaptured() || h.LostUpstream <= h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
@@ -339,7 +342,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || h.OutOfOrder <= 2*h.LostUpstream || h.clocksDiffer() || h.accepted() { // some that were lost, and sent again at once, look as if they were late
+	if h.OutOfOrder < 3 || h.OutOfOrder <= 2*(h.LostUpstream+c.notCaptured()) || h.clocksDiffer() || h.accepted() { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
