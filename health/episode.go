@@ -354,7 +354,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		if at := h.reads.heardAt(p.PSN); o.flags&ofRead != 0 && at != 0 {
 			o.answer = at
 		}
-		set(behindLost, h.reads.lostBehind(p.PSN))
+		set(behindLost, h.reads.lostBehind(p.PSN) && (o.flags&ofRead == 0 || h.reads.heardAt(p.PSN) != 0)) // it is known to have passed
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.reads.responseBeyond(h, p)

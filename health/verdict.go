@@ -342,7 +342,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || h.OutOfOrder <= 2*(h.LostUpstream+c.notCaptured()) || h.clocksDiffer() || h.accepted() { // some that were lost, and sent again at once, look as if they were late
+	if h.OutOfOrder < 3 || h.OutOfOrder <= h.LostUpstream+c.notCaptured() || h.EarlyAnswers > 0 || h.accepted() { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
