@@ -13,6 +13,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 func logLevelCommand() *cobra.Command {
@@ -34,7 +35,7 @@ func oneLevel(c *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return seeHelp(c, fmt.Errorf("%d levels are given; expected one at most", len(args)))
 	case len(args) == 1:
-		if err := config.CheckWord(args[0], config.LogLevels); err != nil {
+		if err := yamldoc.CheckWord(args[0], config.LogLevels); err != nil {
 			return fmt.Errorf("level %w", err)
 		}
 	}
@@ -92,7 +93,7 @@ func oneMode(c *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return seeHelp(c, fmt.Errorf("%d modes are given; expected one at most", len(args)))
 	case len(args) == 1 && args[0] != notifyMode:
-		if err := config.CheckWord(args[0], config.Modes); err != nil {
+		if err := yamldoc.CheckWord(args[0], config.Modes); err != nil {
 			return fmt.Errorf("mode %w", err)
 		}
 	}
@@ -101,7 +102,7 @@ func oneMode(c *cobra.Command, args []string) error {
 
 func (f *showFlags) mode(c *cobra.Command, port string, args []string) error {
 	if len(args) == 0 && port != "" {
-		return seeHelp(c, fmt.Errorf("--port is given without a mode; expected one: %s", config.Either(config.Modes)))
+		return seeHelp(c, fmt.Errorf("--port is given without a mode; expected one: %s", yamldoc.Either(config.Modes)))
 	}
 	return f.ask(c, func(ctx context.Context, client *api.Client) error {
 		method, body := http.MethodGet, any(nil)

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 type flowsFlags struct {
@@ -59,7 +59,7 @@ unchanged and unsorted.`,
 	wordFlag(c, f.filter.value("qp_state"), "qp-state", "", "only flows whose source QP has this state", api.QPStates...)
 	wordFlag(c, f.filter.value("qp_evidence"), "qp-evidence", "", "only flows whose source QP was found so", api.QPEvidences...)
 	intervalFlag(c, &f.interval)
-	checkColumn := func(text string) error { return config.CheckWord(strings.ToLower(text), columnNames()) }
+	checkColumn := func(text string) error { return yamldoc.CheckWord(strings.ToLower(text), columnNames()) }
 	c.Flags().Var(checkedText{&f.sort, checkColumn}, "sort", "sort by this column")
 	complete(c, "sort", columnNames()...)
 	c.Flags().Var(checkedText{&f.columns, func(text string) error { _, err := columnsOf(text); return err }}, "columns", "print these columns, joined by commas")
@@ -192,7 +192,7 @@ func columnsOf(list string) (columns []flowColumn, err error) {
 	for _, word := range strings.Split(list, ",") {
 		i := slices.Index(names, strings.ToLower(word))
 		if i < 0 {
-			return nil, config.CheckWord(word, names)
+			return nil, yamldoc.CheckWord(word, names)
 		}
 		columns = append(columns, flowColumns[i])
 	}
