@@ -376,7 +376,7 @@ func (h *Half) decide() {
 	if late {
 		d.late.moveToSpurious(h)
 	}
-	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
+	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2              // not a reaction to the response beyond
 	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number() // and never was only a part of a READ missing
 	if again || proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
 		d.reads.moveToSpurious(h)

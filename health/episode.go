@@ -205,9 +205,9 @@ func (r *repeat) noteMSN(msn, before uint32) {
 
 // sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
 func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
-	late := h.repeat.lateAgain(h, p, before)
-	if !late && !h.repeat.continues(h, p, before) {
-		h.repeat.goesBack(h, p, unseen, before)
+	late := r.lateAgain(h, p, before)
+	if !late && !r.continues(h, p, before) {
+		r.goesBack(h, p, unseen, before)
 	}
 	late = late || ahead(p.PSN, r.next) < 0
 	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
@@ -284,7 +284,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	}
 	r.n++
 	o := &r.list[r.n-1]
-	*o = h.repeat.opening(h, p, unseen, before)
+	*o = r.opening(h, p, unseen, before)
 	o.cause = o.causeOf(h)
 	if r.begun++; o.cause == Unknown && !o.longEnough(h) {
 		r.unasked++
@@ -320,7 +320,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}
-	set(overdue, h.repeat.overdue(h, p))
+	set(overdue, r.overdue(h, p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	if n := r.naks.of(p.PSN, h.answers.acked); n != nil {

@@ -95,19 +95,18 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 		r.holes, r.known = holes{}, true
 	case d > 0:
 		if at&first != 0 && !r.inside {
-			r.next = h.reads.firstRead(h, r.next, p.PSN) // between are requests that ACKs answer
+			r.next = r.firstRead(h, r.next, p.PSN) // between are requests that ACKs answer
 			d = ahead(p.PSN, r.next)
 		}
-		if d == 0 {
-			break
+		if d > 0 {
+			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, false)
 		}
-		r.holes.add(r.next, min(uint32(d), h.reads.restOfRead(h, uint32(d))), p.Time, false)
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
 			h.Duplicates++
 			return
 		}
-		h.reads.readAgain(h, p, before != 0)
+		r.readAgain(h, p, before != 0)
 		r.latest = p.Time
 		return
 	}
