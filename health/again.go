@@ -43,7 +43,7 @@ func (h *Half) passed(p *Packet) passed {
 	case h.repeat.active && p.PSN == h.repeat.next:
 		return sentAgain
 	}
-	since, asked := h.sinceAsked(p)
+	since, asked := h.repeat.sinceAsked(h, p)
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
@@ -53,7 +53,7 @@ func (h *Half) passed(p *Packet) passed {
 		return late
 	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
 		switch {
-		case returnsData(p.Opcode) && h.responseBeyond(p) > before.time:
+		case returnsData(p.Opcode) && h.reads.responseBeyond(h, p) > before.time:
 			return sentAgain
 		case h.repeat.at != 0 && !h.twins():
 			return unclear
@@ -93,19 +93,19 @@ func (h *Half) copiedWithin() int64 {
 }
 
 // twins reports whether the capture has many packets twice.
-func (h *Half) twins() bool { return 4*h.Duplicates > h.Requests.Packets+h.Responses.Packets }
+func (c *Counts) twins() bool { return 4*c.Duplicates > c.Requests.Packets+c.Responses.Packets }
 
 // soonest is how soon after a request the same one can come again because of an answer, ns.
-func (h *Half) soonest() int64 {
-	if h.clean.n == 0 || h.naks.n == 0 {
-		return max(ms/20, h.clean.least*9/10)
+func (t *timing) soonest() int64 {
+	if t.clean.n == 0 || t.naks.n == 0 {
+		return max(ms/20, t.clean.least*9/10)
 	}
-	return (h.clean.least + h.naks.least) * 9 / 10
+	return (t.clean.least + t.naks.least) * 9 / 10
 }
 
 // sinceAsked is how long ago a NAK asked for just this request, or an RNR NAK permitted it, ns.
-func (h *Half) sinceAsked(p *Packet) (since int64, asked bool) {
-	for _, all := range [...]*refusals{&h.repeat.naks, &h.repeat.rnrs} {
+func (r *repeat) sinceAsked(h *Half, p *Packet) (since int64, asked bool) {
+	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
 		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN {
 			return p.Time - n.at - n.timer*4/5, true
 		}
@@ -118,7 +118,7 @@ func (h *Half) settle(next *Packet) {
 	p := &h.pending.packet
 	h.pending.set = false
 	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
-	since, asked := h.sinceAsked(p)
+	since, asked := h.repeat.sinceAsked(h, p)
 	const once = ms / 50 // a requester that sends only what is missing takes longer
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
@@ -153,13 +153,13 @@ func (h *Half) take(p *Packet, what passed, before int64) {
 	switch {
 	case what == sentAgain && i >= 0:
 		h.LostUpstream++
-		h.sendsAgain(p, true, before)
+		h.repeat.sendsAgain(h, p, true, before)
 	case what == sentAgain && h.cameAfterAll(p):
 		h.LostUpstream--
 		h.OutOfOrder++
 		h.repeat.noteAgain(p.PSN, 1)
 	case what == sentAgain:
-		h.sendsAgain(p, false, before)
+		h.repeat.sendsAgain(h, p, false, before)
 	case what == late:
 		h.OutOfOrder++
 		h.repeat.noteLate(p.PSN)
@@ -192,5 +192,5 @@ func (h *Half) earlier(p *Packet) {
 		h.OutOfOrder++
 		return
 	}
-	h.sendsAgain(p, false, h.sent)
+	h.repeat.sendsAgain(h, p, false, h.sent)
 }

@@ -29,7 +29,7 @@ func (h *Half) response(p *Packet) {
 	}
 	h.flags |= answered
 	if carriesData(p.Opcode) {
-		h.readResponse(p)
+		h.reads.readResponse(h, p)
 	} else {
 		h.reads.heard(p)
 	}
@@ -53,23 +53,17 @@ func (h *Half) refused(p *Packet) bool {
 		}
 		h.NAKs[code]++
 		if code == 0 {
-			h.sequenceError(p)
+			r.nakAt = p.Time
+			r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: r.notReady == p.PSN+1})
 		}
 	default:
 		return false
 	}
 	h.repeat.noteRefusal(p.PSN)
+	h.reads.refused = passing{p.PSN, p.Time}
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
 	return true
-}
-
-// sequenceError is a NAK that asks for a packet.
-func (h *Half) sequenceError(p *Packet) {
-	r := &h.repeat
-	r.nakAt = p.Time
-	notReady := r.notReady == p.PSN+1
-	r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: notReady})
 }
 
 // acknowledge notes that all PSNs before one have come. The packet that says so names a PSN.

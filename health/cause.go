@@ -3,19 +3,21 @@ package health
 import "github.com/cnpgate/cnpgate/internal/packet"
 
 // causeOf says why an episode began, by what is known now.
-func (h *Half) causeOf(o *episode) Cause {
+func (o *episode) causeOf(h *Half) Cause {
 	switch {
-	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard:
+	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun:
 		return Unknown
 	case o.flags&perhapsAnew != 0 && (h.repeat.latestPSN != o.psn || h.repeat.tries < 2):
 		return undecided
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
+	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && !h.tooSoon(o.at-o.rnr):
+		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.obeys(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
-	case o.beyond != 0 && (o.flags&(jumped|whole) != whole || !h.longEnough(o)) && h.reacts(o):
+	case o.beyond != 0 && (o.flags&(jumped|whole) != whole || !o.longEnough(h)) && o.reacts(h):
 		return Implied
 	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
@@ -23,17 +25,17 @@ func (h *Half) causeOf(o *episode) Cause {
 		return Unknown
 	case o.nak != 0: // which was lost, too
 		return TimeOut
-	case !h.longEnough(o):
-		return h.unlessTimeOut(o)
-	case o.answer != 0 && h.onItsWay(o), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
+	case !o.longEnough(h):
+		return o.unlessTimeOut(h)
+	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reaction() > 0 && h.reacts(o) && o.flags&(whole|sameAgain) != whole|sameAgain:
+	case o.beyond != 0 && h.reaction() > 0 && o.reacts(h) && o.flags&(whole|sameAgain) != whole|sameAgain:
 		return Implied
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
 		return Spurious
-	case o.flags&refusedNow == 0 && h.answeredEarly(o):
+	case o.flags&refusedNow == 0 && o.answeredEarly(h):
 		return Spurious
-	case h.lost(o):
+	case o.lost(h):
 		return TimeOut
 	}
 	return undecided
@@ -45,13 +47,15 @@ const undecided = Cause(Causes)
 
 // lost reports whether what the requester waited for before a time-out was lost: an answer passed here, and it had longer to react than it ever takes; or none
 // did, though it was due; or none comes to many tries.
-func (h *Half) lost(o *episode) bool {
+func (o *episode) lost(h *Half) bool {
 	const late = 2
 	switch {
+	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
+		return false
 	case o.answer != 0:
 		most := h.longestReaction()
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
-	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent:
+	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent && (o.beyond == 0 || h.slow(o.at-o.beyond) || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
 	case h.clean.n >= 2 && o.asked != 0:
 		return o.at-o.asked > late*h.clean.most
@@ -61,19 +65,19 @@ func (h *Half) lost(o *episode) bool {
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
 // shows it only if it always takes about as long.
-func (h *Half) longestReaction() (most int64) {
+func (t *timing) longestReaction() (most int64) {
 	const enough, many = 3, 8
-	if h.naks.n > 0 {
-		most = h.naks.most
+	if t.naks.n > 0 {
+		most = t.naks.most
 	}
-	if h.implied.n > 1 {
-		most = max(most, h.implied.most)
+	if t.implied.n > 1 {
+		most = max(most, t.implied.most)
 	}
-	if h.back > 0 {
-		most = max(most, 2*h.back)
+	if t.back > 0 {
+		most = max(most, 2*t.back)
 	}
-	if most == 0 && (h.turn.n >= enough && h.turn.most < 2*h.turn.least || h.turn.n >= many && h.turn.most < 4*h.turn.least) {
-		most = h.turn.most
+	if most == 0 && (t.turn.n >= enough && t.turn.most < 2*t.turn.least || t.turn.n >= many && t.turn.most < 4*t.turn.least) {
+		most = t.turn.most
 	}
 	return most
 }
@@ -81,22 +85,29 @@ func (h *Half) longestReaction() (most int64) {
 // incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
 func (h *Half) incomplete() bool {
 	const part = 50
-	return h.EarlyAnswers > 0 || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+	return h.clocksDiffer() || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+}
+
+// clocksDiffer reports whether the directions are recorded by different clocks: answers pass before their requests, or a requester goes back before there was
+// a reason to.
+func (h *Half) clocksDiffer() bool {
+	const few = 4
+	return h.EarlyAnswers > 0 || h.repeat.unasked*few > h.repeat.begun
 }
 
 // prompt reports whether so long after a NAK a requester obeys it, as far as is known.
-func (h *Half) prompt(after int64) bool {
-	if h.naks.n > 0 {
-		return after <= 4*h.naks.mean
+func (t *timing) prompt(after int64) bool {
+	if t.naks.n > 0 {
+		return after <= 4*t.naks.mean
 	}
-	return !h.slow(after)
+	return !t.slow(after)
 }
 
 // shortest is the shortest time-out that a requester has, unless one was seen, ns.
 const shortest = ms / 4
 
 // longEnough reports whether a requester may have timed out: its timer runs since it sent the packet, or went back, at the latest.
-func (h *Half) longEnough(o *episode) bool {
+func (o *episode) longEnough(h *Half) bool {
 	since := max(o.sent, o.back)
 	if since == 0 {
 		since = o.first
@@ -105,11 +116,12 @@ func (h *Half) longEnough(o *episode) bool {
 }
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
-func (h *Half) unlessTimeOut(o *episode) Cause {
-	switch asked := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK); {
-	case o.beyond != 0, o.flags&ofRead != 0 && !asked:
+func (o *episode) unlessTimeOut(h *Half) Cause {
+	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied
+	switch {
+	case o.beyond != 0, implied && !asked:
 		return Implied
-	case asked:
+	case asked && !implied:
 		return NAKSequence
 	}
 	return Unknown
@@ -119,13 +131,13 @@ func (h *Half) unlessTimeOut(o *episode) Cause {
 const manyAnswers = 6
 
 // onItsWay reports whether the answer that had passed before an episode can't have come to the requester yet.
-func (h *Half) onItsWay(o *episode) bool {
+func (o *episode) onItsWay(h *Half) bool {
 	after := o.at - o.answer
 	return after < h.back*9/10 || h.tooSoon(after) && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
 }
 
 // reacts reports whether a requester asks for a READ response again because one beyond it came: about as long after it as it takes to react.
-func (h *Half) reacts(o *episode) bool {
+func (o *episode) reacts(h *Half) bool {
 	after := o.at - o.beyond
 	return (h.Interval.n > 0 || !h.slow(after)) && h.obeys(after)
 }
@@ -133,7 +145,7 @@ func (h *Half) reacts(o *episode) bool {
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip
 // after what was sent again is to an earlier packet. And a responder gives at most one answer to each packet: if more come than packets were sent again, one is
 // to an earlier packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time later.
-func (h *Half) answeredEarly(o *episode) bool {
+func (o *episode) answeredEarly(h *Half) bool {
 	if h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) { // who isn't ready answers the same packet in different ways
 		return false
 	}
@@ -150,44 +162,44 @@ func (h *Half) answeredEarly(o *episode) bool {
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
-func (h *Half) shortestTrip() int64 {
+func (t *timing) shortestTrip() int64 {
 	const few, enough = 2, 8 // fewer may have missed the shortest one
 	switch {
-	case h.clean.n >= enough:
-		return h.clean.least * 3 / 4
-	case h.clean.n >= few:
-		return h.clean.least / 2
+	case t.clean.n >= enough:
+		return t.clean.least * 3 / 4
+	case t.clean.n >= few:
+		return t.clean.least / 2
 	}
 	return 0
 }
 
 // reaction is the least time that the requester takes to react to what passes here, ns; 0: not known.
-func (h *Half) reaction() int64 {
+func (t *timing) reaction() int64 {
 	const enough = 3
-	if h.back > 0 {
-		return h.back * 9 / 10
+	if t.back > 0 {
+		return t.back * 9 / 10
 	}
-	if h.turn.n < enough {
+	if t.turn.n < enough {
 		return 0
 	}
-	if h.naks.n > 0 {
-		return min(h.turn.least, h.naks.least) * 9 / 10
+	if t.naks.n > 0 {
+		return min(t.turn.least, t.naks.least) * 9 / 10
 	}
-	return h.turn.least * 9 / 10
+	return t.turn.least * 9 / 10
 }
 
 // tooSoon reports whether so long after a response the requester can't have got it yet.
-func (h *Half) tooSoon(after int64) bool { return after > 0 && after < h.reaction() }
+func (t *timing) tooSoon(after int64) bool { return after > 0 && after < t.reaction() }
 
 // conclude counts an episode.
-func (h *Half) conclude(o *episode) {
+func (o *episode) conclude(h *Half) {
 	r, d := &h.repeat, &h.doubts
 	if o.flags&beganAnew != 0 {
 		h.AgainRequests.minus(o.requests)
 		h.AgainResponses.minus(o.responses)
 		return
 	}
-	cause := h.causeOf(o)
+	cause := o.causeOf(h)
 	if o.flags&droppedHere != 0 && (cause == Spurious || cause == undecided) {
 		cause = TimeOut
 	}
@@ -202,7 +214,7 @@ func (h *Half) conclude(o *episode) {
 		h.again(o, cause)
 		return
 	}
-	if cause != NAKSequence && cause != RNR && o.answer != 0 && h.longEnough(o) && o.flags&jumped == 0 {
+	if cause != NAKSequence && cause != RNR && o.answer != 0 && o.longEnough(h) && o.flags&jumped == 0 {
 		if d.rounds++; o.flags&sameAgain == 0 {
 			d.packets++
 		}
@@ -211,7 +223,7 @@ func (h *Half) conclude(o *episode) {
 	switch cause {
 	case NAKSequence:
 		switch {
-		case o.flags&(missed|wasLate) != 0:
+		case o.flags&(missed|wasLate) != 0, o.sent == 0 && o.first == 0:
 		case o.flags&upstream != 0:
 			h.LostUpstream++
 		default:
@@ -238,7 +250,7 @@ func (h *Half) conclude(o *episode) {
 	}
 	h.LostDownstream += uint64(lost)
 	h.AcksLost += uint64(acks)
-	doubt := h.doubt(o, cause)
+	doubt := o.doubt(h, cause)
 	if cause == undecided {
 		cause = Unknown
 		if o.flags&perhapsAnew != 0 {
@@ -253,14 +265,14 @@ func (h *Half) conclude(o *episode) {
 }
 
 // again counts what an episode has sent again.
-func (h *Half) again(o *episode, cause Cause) {
-	h.Retransmitted[cause].plus(o.requests)
-	h.Retransmitted[cause].plus(o.responses)
-	h.Episodes[cause]++
+func (c *Counts) again(o *episode, cause Cause) {
+	c.Retransmitted[cause].plus(o.requests)
+	c.Retransmitted[cause].plus(o.responses)
+	c.Episodes[cause]++
 }
 
 // doubt is what an episode has in common with others that may be spurious time-outs; nil: it can't be one.
-func (h *Half) doubt(o *episode, cause Cause) *doubt {
+func (o *episode) doubt(h *Half, cause Cause) *doubt {
 	d := &h.doubts
 	switch cause {
 	case TimeOut, Implied, undecided:
@@ -268,7 +280,7 @@ func (h *Half) doubt(o *episode, cause Cause) *doubt {
 		return nil
 	}
 	switch {
-	case !h.longEnough(o) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer):
+	case !o.longEnough(h) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer):
 		return nil
 	case o.flags&wentOn == 0:
 		return &d.last
@@ -337,7 +349,7 @@ func (d *doubt) number() (n uint64) {
 func (h *Half) decide() {
 	r := &h.repeat
 	for i := range r.list[:r.n] {
-		h.conclude(&r.list[i])
+		r.list[i].conclude(h)
 	}
 	r.n = 0
 	for i := range r.naks { // they are lost, though not sent again yet
@@ -360,13 +372,14 @@ func (h *Half) decide() {
 	}
 	d := &h.doubts
 	again := d.packets >= 3 && d.rounds >= 2*d.packets // again and again, although each transmission was acknowledged
-	late := again || h.mostly(&d.late)
+	late := again || d.late.most(h)
 	if late {
-		h.moveToSpurious(&d.late)
+		d.late.moveToSpurious(h)
 	}
-	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
-	if again || d.reads.number() > 8*d.parts && timed && h.mostly(&d.reads) {
-		h.moveToSpurious(&d.reads)
+	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2              // not a reaction to the response beyond
+	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number() // and never was only a part of a READ missing
+	if again || proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
+		d.reads.moveToSpurious(h)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
@@ -375,25 +388,25 @@ func (h *Half) decide() {
 	if h.clean.n >= enough {
 		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
-	early := alike || h.mostly(&d.early)
+	early := alike || d.early.most(h)
 	if early {
-		h.moveToSpurious(&d.early)
+		d.early.moveToSpurious(h)
 		if h.clean.n < enough {
 			h.clean = *e
 		}
 	}
 	if early || late {
-		h.moveToSpurious(&d.last)
+		d.last.moveToSpurious(h)
 	}
 }
 
-// mostly reports whether most packets were sent again.
-func (h *Half) mostly(d *doubt) bool {
+// most reports whether most packets were sent again.
+func (d *doubt) most(h *Half) bool {
 	return (d.number() >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
 // moveToSpurious counts episodes as spurious time-outs.
-func (h *Half) moveToSpurious(d *doubt) {
+func (d *doubt) moveToSpurious(h *Half) {
 	for i, cause := range doubtful {
 		h.Retransmitted[cause].minus(d.sent[i])
 		h.Retransmitted[Spurious].plus(d.sent[i])

@@ -18,9 +18,9 @@
 // then the times that the path and both ends take are known best. The rules are in the order of their proof:
 //
 //   - an RNR NAK or a NAK for just that packet, obeyed in the usual time;
-//   - a response beyond the one that is missing, likewise;
+//   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise;
 //   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
-//     implied NAK;
+//     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
 //     caused them, or one that can't have come to the requester yet;
 //   - it follows a loss if an answer had passed for longer than the requester ever takes to react, or none had long after a round trip, or fewer answers come than

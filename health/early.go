@@ -18,8 +18,7 @@ func (e *early) note(acked uint32, now int64) {
 
 // overtaken looks at a new request, which begins after PSNs that are missing. If an answer to it has passed, the directions are recorded differently. What
 // the answer acknowledges before it was not captured.
-func (h *Half) overtaken(p *Packet) {
-	e := &h.early
+func (e *early) overtaken(h *Half, p *Packet) {
 	if ahead(p.PSN, e.acked) >= 0 {
 		h.NotCaptured += h.holes.acknowledged(e.acked)
 		e.at = 0

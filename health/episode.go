@@ -59,6 +59,7 @@ const (
 	perhapsAnew               // or another connection of the QPs begins with it
 	beganAnew                 // that is so
 	droppedHere               // the gateway has dropped what is missing
+	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
 // repeat has the latest episodes, and what may cause the next one.
@@ -83,6 +84,8 @@ type repeat struct {
 	skippedTo uint32
 	reads     int64 // when the episode of the latest READ that was sent again began, and its cause once decided
 	readCause Cause
+	begun     uint32 // episodes, and those of them for which no reason passed here
+	unasked   uint32
 	again     uint32 // of a READ: the PSN of the latest one that was sent again
 }
 
@@ -201,11 +204,10 @@ func (r *repeat) noteMSN(msn, before uint32) {
 }
 
 // sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
-func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
-	r := &h.repeat
-	late := h.lateAgain(p, before)
-	if !late && !h.continues(p, before) {
-		h.goesBack(p, unseen, before)
+func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
+	late := r.lateAgain(h, p, before)
+	if !late && !r.continues(h, p, before) {
+		r.goesBack(h, p, unseen, before)
 	}
 	late = late || ahead(p.PSN, r.next) < 0
 	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
@@ -235,8 +237,7 @@ func (h *Half) sendsAgain(p *Packet, unseen bool, before int64) {
 }
 
 // lateAgain reports whether a request belongs to the present episode or the latest one, but was overtaken by what was sent later.
-func (h *Half) lateAgain(p *Packet, before int64) bool {
-	r := &h.repeat
+func (r *repeat) lateAgain(h *Half, p *Packet, before int64) bool {
 	if h.ids.known(p.ID) {
 		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-before < h.silence())
 	}
@@ -253,8 +254,7 @@ func (h *Half) psnsOf(p *Packet) uint32 {
 }
 
 // continues reports whether a packet belongs to the episode of the packets before it.
-func (h *Half) continues(p *Packet, before int64) bool {
-	r := &h.repeat
+func (r *repeat) continues(h *Half, p *Packet, before int64) bool {
 	if !r.active || r.n == 0 {
 		return false
 	}
@@ -275,23 +275,25 @@ func (h *Half) continues(p *Packet, before int64) bool {
 }
 
 // goesBack begins an episode.
-func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
-	r := &h.repeat
+func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	r.close()
 	if r.n == len(r.list) {
-		h.conclude(&r.list[0])
+		r.list[0].conclude(h)
 		copy(r.list[:], r.list[1:])
 		r.n--
 	}
 	r.n++
 	o := &r.list[r.n-1]
-	*o = h.opening(p, unseen, before)
-	o.cause = h.causeOf(o)
+	*o = r.opening(h, p, unseen, before)
+	o.cause = o.causeOf(h)
+	if r.begun++; o.cause == Unknown && !o.longEnough(h) {
+		r.unasked++
+	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p)
-	h.obeyed(o)
+	o.obeyed(h)
 	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
-		h.timedOut(o)
+		o.timedOut(h)
 	} else if r.latestPSN == p.PSN {
 		r.latest = p.Time // the next time-out counts from here
 	}
@@ -299,8 +301,7 @@ func (h *Half) goesBack(p *Packet, unseen bool, before int64) {
 }
 
 // opening is what is known of an episode at its beginning.
-func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
-	r := &h.repeat
+func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
 	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
@@ -319,7 +320,7 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}
-	set(overdue, h.overdue(p))
+	set(overdue, r.overdue(h, p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
@@ -353,21 +354,21 @@ func (h *Half) opening(p *Packet, unseen bool, before int64) episode {
 		if at := h.reads.heardAt(p.PSN); o.flags&ofRead != 0 && at != 0 {
 			o.answer = at
 		}
-		set(behindLost, h.reads.lostBehind(p.PSN))
+		set(behindLost, h.reads.lostBehind(p.PSN) && (o.flags&ofRead == 0 || h.reads.heardAt(p.PSN) != 0)) // it is known to have passed
 	}
 	if o.flags&ofRead != 0 {
-		o.beyond = h.responseBeyond(p)
+		o.beyond = h.reads.responseBeyond(h, p)
+		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
-	set(droppedHere, h.own.n+int(h.own.ack) > 0 && h.byGateway(&o))
+	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }
 
 // responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
-func (h *Half) responseBeyond(p *Packet) (first int64) {
-	r := &h.reads
+func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
 	after := r.heardAt((p.PSN - 1) & packet.PSNMask) // when the requester began to expect the one that is missing, at the earliest
 	if after == 0 && r.covers(p.PSN) {
 		after = r.asked
@@ -378,6 +379,9 @@ func (h *Half) responseBeyond(p *Packet) (first int64) {
 			first = t.at
 		}
 	}
+	if n := &r.refused; n.at > after && ahead(n.psn, p.PSN) > 0 && (first == 0 || n.at < first) {
+		first = n.at
+	}
 	if i := r.holes.find(p.PSN); first == 0 && i >= 0 && !r.covers(p.PSN) {
 		return r.holes.list[i].at
 	}
@@ -385,7 +389,7 @@ func (h *Half) responseBeyond(p *Packet) (first int64) {
 }
 
 // timedOut notes when a requester went back without having been asked to.
-func (h *Half) timedOut(o *episode) {
+func (o *episode) timedOut(h *Half) {
 	r := &h.repeat
 	again := r.latest != 0 && r.latestPSN == o.psn
 	if r.latest == 0 {
@@ -422,7 +426,7 @@ func (h *Half) timedOut(o *episode) {
 }
 
 // obeyed notes that the requester has gone back to where a NAK or RNR NAK asked it to.
-func (h *Half) obeyed(o *episode) {
+func (o *episode) obeyed(h *Half) {
 	r := &h.repeat
 	switch o.cause {
 	case Implied:
@@ -444,9 +448,9 @@ func (h *Half) obeyed(o *episode) {
 }
 
 // overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
-func (h *Half) overdue(p *Packet) bool {
+func (r *repeat) overdue(h *Half, p *Packet) bool {
 	if h.clean.n == 0 || h.probes.n == 0 {
-		return h.probes.n > 0 || h.repeat.tries > 0 && h.repeat.latestPSN == p.PSN || p.AckReq
+		return h.probes.n > 0 || r.tries > 0 && r.latestPSN == p.PSN || p.AckReq
 	}
 	o := &h.probes.list[0]
 	return p.Time-o.time > 2*h.clean.mean

@@ -63,21 +63,18 @@ func (h *Half) accepted() bool {
 // isn't known.
 func (h *Half) fewWithLate(n uint64) bool { return n <= h.OutOfOrder && h.accepted() }
 
-// onlyUnanswered reports whether all losses behind are those of packets that were never answered.
-func (h *Half) onlyUnanswered() bool { return h.LostDownstream <= uint64(h.repeat.tries)+1 }
-
 // Again says how many requests and READ responses were sent again.
-func (h *Counts) Again() string {
+func (c *Counts) Again() string {
 	part := func(a, of Amount, what string) string {
 		return fmt.Sprintf("%d of %d %s (%s)", a.Packets, of.Packets, what, percent(a.Packets, of.Packets))
 	}
 	switch {
-	case h.AgainResponses.Packets == 0:
-		return part(h.AgainRequests, h.Requests, "requests")
-	case h.AgainRequests.Packets == 0:
-		return part(h.AgainResponses, h.Responses, "responses")
+	case c.AgainResponses.Packets == 0:
+		return part(c.AgainRequests, c.Requests, "requests")
+	case c.AgainRequests.Packets == 0:
+		return part(c.AgainResponses, c.Responses, "responses")
 	}
-	return part(h.AgainRequests, h.Requests, "requests") + " and " + part(h.AgainResponses, h.Responses, "responses")
+	return part(c.AgainRequests, c.Requests, "requests") + " and " + part(c.AgainResponses, c.Responses, "responses")
 }
 
 // timeoutOf is the local ACK timeout whose time is nearest to one that was measured, ns (IBTA 9.7.6.1.3: 4.096 us * 2^timeout, up to four times as long).

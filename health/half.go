@@ -80,7 +80,7 @@ func (h *Half) request(p *Packet) {
 			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight)
 		}
 		if h.early.at != 0 {
-			h.overtaken(p)
+			h.early.overtaken(h, p)
 		}
 		h.fresh(p)
 	case d < 0 && d >= -maxGap:

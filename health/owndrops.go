@@ -132,7 +132,7 @@ func (f *Follower) Dropped(flow flowtable.Ref, p *packet.Parsed, now int64) {
 
 // byGateway reports whether the gateway's own drop explains that a requester goes back. A NAK says which packet is missing; a time-out goes back to the
 // oldest one without an ACK, and any behind it may be the one that was dropped.
-func (h *Half) byGateway(o *episode) bool {
+func (o *episode) byGateway(h *Half) bool {
 	end := (o.psn + max(o.psns, 1)) & packet.PSNMask
 	if o.nak == 0 && o.beyond == 0 {
 		end = o.end

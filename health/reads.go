@@ -4,21 +4,22 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // reads are the responses to READ requests.
 type reads struct {
-	next   uint32 // after the highest PSN of a response
-	inside bool   // a message of responses isn't complete
-	known  bool
-	holes  holes
-	latest int64 // time of the latest response
-	asked  int64 // when READs were last sent again, and from which PSN on
-	from   uint32
-	seen   uint32      // the PSN after the highest of a response at that time
-	newest int64       // time of the latest response that had not passed before
-	filled int64       // time of the latest one that was missing before
-	after  uint32      // the PSN after the latest response
-	times  [32]passing // the latest responses, by PSN
-	jumps  [3]jump
-	jump   uint32
-	ids    ids
+	next    uint32 // after the highest PSN of a response
+	inside  bool   // a message of responses isn't complete
+	known   bool
+	holes   holes
+	latest  int64 // time of the latest response
+	asked   int64 // when READs were last sent again, and from which PSN on
+	from    uint32
+	seen    uint32      // the PSN after the highest of a response at that time
+	newest  int64       // time of the latest response that had not passed before
+	filled  int64       // time of the latest one that was missing before
+	after   uint32      // the PSN after the latest response
+	times   [32]passing // the latest responses, by PSN
+	refused passing     // the latest NAK or RNR NAK: it acknowledges all before it
+	jumps   [3]jump
+	jump    uint32
+	ids     ids
 }
 
 // passing is when a response passed last.
@@ -80,8 +81,7 @@ func (r *reads) unresolved() (lost, missed uint64) {
 }
 
 // readResponse follows a READ response.
-func (h *Half) readResponse(p *Packet) {
-	r := &h.reads
+func (r *reads) readResponse(h *Half, p *Packet) {
 	h.learnMTU(p)
 	at := placeOf(p.Opcode)
 	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
@@ -93,14 +93,20 @@ func (h *Half) readResponse(p *Packet) {
 	switch {
 	case !r.known, d > maxGap, d < -maxGap:
 		r.holes, r.known = holes{}, true
-	case d > 0 && (at&first == 0 || r.inside || h.wasRead(r.next)):
-		r.holes.add(r.next, min(uint32(d), h.restOfRead(uint32(d))), p.Time, false)
+	case d > 0:
+		if at&first != 0 && !r.inside {
+			r.next = r.firstRead(h, r.next, p.PSN) // between are requests that ACKs answer
+			d = ahead(p.PSN, r.next)
+		}
+		if d > 0 {
+			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, false)
+		}
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
 			h.Duplicates++
 			return
 		}
-		h.readAgain(p, before != 0)
+		r.readAgain(h, p, before != 0)
 		r.latest = p.Time
 		return
 	}
@@ -113,10 +119,10 @@ func (h *Half) readResponse(p *Packet) {
 }
 
 // restOfRead is how many PSNs from the next response on belong to the READ that isn't complete, up to the next request that is known.
-func (h *Half) restOfRead(most uint32) uint32 {
+func (r *reads) restOfRead(h *Half, most uint32) uint32 {
 	for i := range h.recent.list {
 		s := &h.recent.list[i]
-		if d := ahead(s.psn-1, h.reads.next); s.psn != 0 && d > 0 && uint32(d) < most && !s.read {
+		if d := ahead(s.psn-1, r.next); s.psn != 0 && d > 0 && uint32(d) < most && !s.read {
 			most = uint32(d)
 		}
 	}
@@ -143,16 +149,21 @@ func (r *reads) jumped(psn uint32) bool {
 	return false
 }
 
-// wasRead reports whether a READ was asked for with a PSN.
-func (h *Half) wasRead(psn uint32) bool {
-	s := h.recent.find(psn)
-	return s != nil && s.read
+// firstRead is the first PSN from one on at which a READ or ATOMIC was asked for, as far as is known; end if none was before it.
+func (r *reads) firstRead(h *Half, from, end uint32) uint32 {
+	found := end
+	for i := range h.recent.list {
+		s := &h.recent.list[i]
+		if psn := s.psn - 1; s.psn != 0 && s.read && ahead(psn, from) >= 0 && ahead(psn, found) < 0 {
+			found = psn
+		}
+	}
+	return found
 }
 
 // readAgain is a READ response whose PSN was passed before; heard: it was itself, lately. What comes again although no request for it was seen to is sent
 // again, too, but for a copy: the capture may show one direction only.
-func (h *Half) readAgain(p *Packet, heard bool) {
-	r := &h.reads
+func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
 	i := r.holes.find(p.PSN)
 	if i < 0 && !heard && r.holes.forgotten(p.PSN) {
 		i = r.holes.n
@@ -173,7 +184,7 @@ func (h *Half) readAgain(p *Packet, heard bool) {
 	case repeated:
 		r.ids.again(p.ID)
 		h.AgainResponses.add(p.Len)
-		h.respondsAgain(p.Len)
+		h.repeat.respondsAgain(h, p.Len)
 	case i >= 0:
 	case h.twins(), heard && h.Requests.Packets > 0 && h.repeat.at == 0:
 		h.Duplicates++
@@ -184,8 +195,7 @@ func (h *Half) readAgain(p *Packet, heard bool) {
 }
 
 // respondsAgain counts a READ response that was sent again for the cause of the latest READ that was.
-func (h *Half) respondsAgain(bytes uint32) {
-	r := &h.repeat
+func (r *repeat) respondsAgain(h *Half, bytes uint32) {
 	for i := range r.list[:r.n] {
 		if o := &r.list[i]; o.at == r.reads {
 			o.responses.add(bytes)

@@ -82,7 +82,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	all = slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
-			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.onlyUnanswered() || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
 			return has(ShortTimeOut) && h.rare(h.AcksLost)
 		case Asymmetric:
@@ -98,8 +98,11 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	return all
 }
 
+// notCaptured is how many packets of a connection were acknowledged, and never seen here: so many may have passed that seem to be lost or late.
+func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Half[1].NotCaptured }
+
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
-func (h *Half) rare(lost uint64) bool { return h.NAKs[0] == 0 && 7*lost < h.Episodes[Spurious] }
+func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
@@ -116,7 +119,7 @@ func percent(part, of uint64) string {
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] { // a requester that waits for its receiver sends again at odd times
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
@@ -273,8 +276,11 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*h.NotCaptured || h.LostUpstream < h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*c.notCaptured() || h.LostUpstream <= h.OutOfOrder { // some that are late look as if they were sent again
 		return Verdict{}, false
+	}
+	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
+		return Verdict{}, false // each time an answer came, or a buffer was missing: what did not pass here was not captured
 	}
 	from := c.End[i].Addr.Netip()
 	if h.Goodput == 0 && h.ReadGoodput > 0 {
@@ -290,7 +296,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream < h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
+	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -308,17 +314,17 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 }
 
 // sentAgain says what was sent again, by cause.
-func (h *Counts) sentAgain() string {
-	if h.Retransmissions().Packets == 0 {
+func (c *Counts) sentAgain() string {
+	if c.Retransmissions().Packets == 0 {
 		return "nothing was sent again"
 	}
 	var parts []string
-	for cause, a := range h.Retransmitted {
+	for cause, a := range c.Retransmitted {
 		if a.Packets > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", a.Packets, Cause(cause)))
 		}
 	}
-	return fmt.Sprintf("%s were sent again: %s", h.Again(), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s were sent again: %s", c.Again(), strings.Join(parts, ", "))
 }
 
 func ackLoss(c *Connection, i int) (Verdict, bool) {
@@ -336,7 +342,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || 2*h.OutOfOrder <= h.LostUpstream || h.accepted() { // some that were lost, and sent again at once, look as if they were late
+	if h.OutOfOrder < 3 || h.OutOfOrder <= h.LostUpstream+c.notCaptured() || h.EarlyAnswers > 0 || h.accepted() { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -353,7 +359,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 || h.Duplicates*2 < h.AgainRequests.Packets+h.AgainResponses.Packets || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
+	if h.Duplicates < 3 || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -392,7 +398,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) {
+	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) || h.EarlyAnswers > 0 {
 		return Verdict{}, false
 	}
 	return Verdict{

@@ -38,8 +38,8 @@ const (
 
 // What is reached, and must not become worse; as far as it is less than the goal.
 const (
-	reachedCauses      = 95.2
-	reachedWrongCauses = 2.4
+	reachedCauses      = 96.2
+	reachedWrongCauses = 1.5
 	reachedFalseAlarms = 1.4
 )
 
@@ -47,17 +47,17 @@ const (
 var reached = map[string]struct{ precision, recall float64 }{
 	health.ShortTimeOut:   {87, 77},
 	health.IgnoresCNP:     {92, 45},
-	health.LossUpstream:   {85, 86},
-	health.LossDownstream: {81, 86},
-	health.AckLoss:        {86, 39},
-	health.Reordering:     {63, 74},
-	health.Duplication:    {91, goalRecall},
+	health.LossUpstream:   {88, 84},
+	health.LossDownstream: {84, 85},
+	health.AckLoss:        {86, 40},
+	health.Reordering:     {71, 67},
+	health.Duplication:    {94, goalRecall},
 	health.SlowReceiver:   {98, 60},
 	health.BlackHole:      {91, 90},
 	health.WindowLimit:    {goalPrecision, 62},
 	health.Asymmetric:     {96, goalRecall},
 	health.Unexplained:    {94, goalRecall},
-	health.Incomplete:     {93, 93},
+	health.Incomplete:     {95, 91},
 }
 
 // fewestForBounds is how many captures tell something about shares.
