@@ -14,7 +14,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Packet is a packet of a flow, as it arrived, and what was decided about it.
+// Packet is a packet of a flow, as it arrived, and what was decided about it; or a frame that was dropped, as it was then.
 type Packet struct {
 	Time      time.Time  `json:"time" doc:"When its burst arrived."`
 	Worker    int        `json:"worker" doc:"Number of the worker."`
