@@ -156,24 +156,24 @@ func TestTraceDrops(t *testing.T) {
 	other, hidden := data(false, 0), notifications.Find("long-haul-cnp-v4").Bytes()
 	other.DestQP = 101
 	for name, c := range map[string]struct {
-		trace trace.Trace
+		trace *trace.Trace
 		want  []counters.Counter
 		lost  uint64
 	}{
-		"all":          {trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true}, []counters.Counter{counters.DroppedBorderOut, counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
-		"a reason":     {trace.Trace{Drops: counters.ReasonsOf("queue-full-bytes"), AnyAddress: true}, []counters.Counter{counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
-		"another":      {trace.Trace{Drops: counters.ReasonsOf("queue-full-frames"), AnyAddress: true}, nil, 0},
-		"of a flow":    {trace.Trace{Drops: counters.ReasonsOf("all"), Source: address(sender4), Destination: address(receiver4), DestQP: 101}, []counters.Counter{counters.DroppedQueueOctets}, 0},
-		"of a rate":    {trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true, Rate: ratelimit.PerSecond(2)}, []counters.Counter{counters.DroppedBorderOut}, 2},
-		"not consumed": {trace.Trace{Drops: 1 << counters.DroppedToGateway, AnyAddress: true}, nil, 0},
+		"all":          {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true}, []counters.Counter{counters.DroppedBorderOut, counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
+		"a reason":     {&trace.Trace{Drops: counters.ReasonsOf("queue-full-bytes"), AnyAddress: true}, []counters.Counter{counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
+		"another":      {&trace.Trace{Drops: counters.ReasonsOf("queue-full-frames"), AnyAddress: true}, nil, 0},
+		"of a flow":    {&trace.Trace{Drops: counters.ReasonsOf("all"), Source: address(sender4), Destination: address(receiver4), DestQP: 101}, []counters.Counter{counters.DroppedQueueOctets}, 0},
+		"of a rate":    {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true, Rate: ratelimit.PerSecond(2)}, []counters.Counter{counters.DroppedBorderOut}, 2},
+		"not consumed": {&trace.Trace{Drops: 1 << counters.DroppedToGateway, AnyAddress: true}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, full(), nil)
 			s.fill(2, data(false, 0))
-			s.Plane.StartTrace(&c.trace)
+			s.Plane.StartTrace(c.trace)
 			s.arrive(hidden, data(false, 0).Frame(), other.Frame())
 			var got []counters.Counter
-			for _, r := range taken(&c.trace) {
+			for _, r := range taken(c.trace) {
 				got = append(got, r.Reason)
 				if int(r.In) != fabric || !r.Ended || r.Bytes == 0 || uint32(r.Bytes) != min(r.Length, trace.TracedBytes) {
 					t.Errorf("%+v", r)
