@@ -53,7 +53,7 @@ func TestVLANColumn(t *testing.T) {
 
 // counted is what a gateway of two ports answers that has forwarded three frames and dropped two.
 const counted = `{"gateway":"gw","counters":{"received_packets_total":6,"forwarded_packets_total":4,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"flows":7},"ports":[
-{"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}]},
+{"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}],"facts":{"driver":"net_af_packet","interface":"eth1","mac":"02:00:00:00:00:01","mtu":9000,"link_up":true,"speed_bps":25000000000}},
 {"name":"wan","role":"wan","peer":"dc","counters":{"received_packets_total":1,"forwarded_packets_total":3,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"notifications_sent_total":{"fast-cnp":3}},"device":{"device_missed_packets_total":9}}],"histograms":[
 {"name":"reaction_time_nanoseconds","port":"dc","count":4,"sum":18000,"buckets":[{"at_most":4096,"count":3},{"at_most":16384,"count":1}]},
 {"name":"reaction_time_nanoseconds","port":"wan","count":0,"sum":0,"buckets":[]},
@@ -116,6 +116,7 @@ const ailing = `{"healthy":false,"problems":{"wan":"no link"},"notices":["gw.yam
 
 const shownPorts = `PORT  PEER  RATE     RX    TX    RX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
 dc    wan   2.5Gbps  0bps  0bps  5           0        0       0
+    net_af_packet on eth1, MAC 02:00:00:00:00:01, MTU 9000, link up at 25Gbps
 wan   dc    0bps     0bps  0bps  1           2        0       3
     no link
 Not shown: RX_PPS, TX_PPS, ROLE, TX_PACKETS (--wide).
@@ -123,6 +124,7 @@ Not shown: RX_PPS, TX_PPS, ROLE, TX_PACKETS (--wide).
 
 const shownPortsOnce = `PORT  PEER  RATE     RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
 dc    wan   2.5Gbps  5           1           0        0       0
+    net_af_packet on eth1, MAC 02:00:00:00:00:01, MTU 9000, link up at 25Gbps
 wan   dc    0bps     1           3           2        0       3
     no link
 Not shown: ROLE (--wide).

@@ -34,6 +34,7 @@ func showPortsCommand() *cobra.Command {
   DROPPED           frames dropped on egress here, or refused on ingress here
   MARKED            packets that got CE in this port's queue
   NOTIFICATIONS     sent by this port
+  DEVICE            its driver and kernel interface, MAC address, MTU, and the link's state and speed
   PROBLEM           why the port is not forwarding
 
 -o json prints the API's answer to GET /v1/counters.`,
@@ -68,7 +69,8 @@ func (f *showFlags) checkInterval(interval *time.Duration) error {
 	return nil
 }
 
-const problemColumn = 13
+// deviceColumn is the first of the columns that are texts.
+const deviceColumn = 13
 
 func showPorts(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
 	c, rates, err := portRates(ctx, client, interval)
@@ -79,16 +81,37 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	if err != nil {
 		return err
 	}
-	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM", "RX_PPS", "TX_PPS", "ROLE", "TX_PACKETS", "RX_PACKETS", "PEER", "RATE")
-	w.below = problemColumn
+	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tDEVICE\tPROBLEM", "RX_PPS", "TX_PPS", "ROLE", "TX_PACKETS", "RX_PACKETS", "PEER", "RATE")
+	w.below = deviceColumn
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		rx, tx := rates.of(i)
 		w.row(p.Name, p.Role, p.Peer, units.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
 			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
-			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), cmp.Or(health.Problems[p.Name], "-"))
+			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), deviceText(p.Facts), cmp.Or(health.Problems[p.Name], "-"))
 	}
 	return w.Flush()
+}
+
+// deviceText is such as "mlx5_pci, MAC 02:00:00:00:00:01, MTU 9000, link up at 100Gbps".
+func deviceText(d *report.Device) string {
+	if d == nil {
+		return "-"
+	}
+	text, link := d.Driver, "link down"
+	if d.Interface != "" {
+		text += " on " + d.Interface
+	}
+	if d.MAC != "" {
+		text += ", MAC " + d.MAC
+	}
+	if d.LinkUp {
+		link = "link up"
+		if d.SpeedBPS > 0 {
+			link += " at " + units.Rate(d.SpeedBPS)
+		}
+	}
+	return fmt.Sprintf("%s, MTU %d, %s", text, d.MTU, link)
 }
 
 func printQueues(to io.Writer, c *report.Counters) error {

@@ -57,6 +57,17 @@ type Port struct {
 	Counters       telemetry.Values `json:"counters"`
 	// Device has the device's own counters, for frames that no worker has seen; a replay has none.
 	Device telemetry.Values `json:"device,omitempty"`
+	Facts  *Device          `json:"facts,omitempty" doc:"Of the port's device; of a running gateway only."`
+}
+
+// Device has the facts of a port's device.
+type Device struct {
+	Driver    string `json:"driver" doc:"DPDK's name of the driver."`
+	Interface string `json:"interface,omitempty" doc:"The kernel's interface behind the device."`
+	MAC       string `json:"mac,omitempty"`
+	MTU       int    `json:"mtu" doc:"Bytes of an IP packet that the device takes."`
+	LinkUp    bool   `json:"link_up"`
+	SpeedBPS  uint64 `json:"speed_bps,omitempty" doc:"Of the link; left out if it isn't known."`
 }
 
 // Queue is one traffic class of a port's queue.
