@@ -75,7 +75,7 @@ func (g *gateway) Notices() (all []string) {
 	all = append(all, g.concerns.list()...)
 	for _, m := range g.Modes() {
 		if m.Mode != m.Configured {
-			all = append(all, fmt.Sprintf("port %s: mode %s, and %s in the configuration; a reload, or cnpgate mode %s, puts it back", m.Port, m.Mode, m.Configured, m.Configured))
+			all = append(all, fmt.Sprintf("port %s: mode %s, and %s in the configuration; a reload, or cnpgate set mode %s, puts it back", m.Port, m.Mode, m.Configured, m.Configured))
 		}
 	}
 	g.reloading.Lock()

@@ -21,7 +21,7 @@ func statusCommand() *cobra.Command {
 		Use:   "status [--socket PATH | --config FILE]",
 		Short: "Print in a few lines whether the running gateway is well; the exit status is 1 if not all ports forward",
 		Long: `Prints whether all ports forward, the mode, what was dropped and notified since the start, what doesn't work or needs attention, and the state of the fleet. The
-commands show health, show counters, mode and fleet have the details.`,
+commands show health, show counters, set and show fleet have the details.`,
 		SuggestFor: []string{"state", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.ask(c, func(ctx context.Context, client *api.Client) error {

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
@@ -20,23 +24,48 @@ var (
 )
 
 func versionCommand() *cobra.Command {
-	var output string
+	var f showFlags
 	c := &cobra.Command{
-		Use:   "version [-o text|json]",
-		Short: "Print the version, what the binary was built with, and whether it can drive devices",
-		Args:  noArguments,
+		Use:   "version [-o text|json] [--socket PATH | --config FILE]",
+		Short: "Print the version, what the binary was built with, and the version of the running gateway",
+		Long: `Prints the version of this command, and whether it can drive devices. If a gateway answers at the socket: its name, version, start time, and the SHA-256 of the
+configuration in force. With --socket or --config it is an error if none does.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output == "json" {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{
-					"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion(),
-				})
-			}
-			_, err := io.WriteString(c.OutOrStdout(), versionLine())
-			return err
+			return f.ask(c, func(ctx context.Context, client *api.Client) error {
+				running, err := api.Get[api.Version](ctx, client, api.VersionPath)
+				if err != nil {
+					running = nil
+				}
+				if !c.Flags().Changed("socket") && !c.Flags().Changed("config") {
+					err = nil
+				}
+				return errors.Join(printVersions(c.OutOrStdout(), f.output, running), err)
+			})
 		},
 	}
-	outputFlag(c, &output)
-	return c
+	outputFlag(c, &f.output)
+	return f.ofGateway(c)
+}
+
+// printVersions prints the version of this command, and that of the running gateway, nil if none answers.
+func printVersions(to io.Writer, output string, running *api.Version) error {
+	if output == "json" {
+		all := map[string]any{"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion()}
+		if running != nil {
+			all["running"] = running
+		}
+		return json.NewEncoder(to).Encode(all)
+	}
+	text := versionLine()
+	if running != nil {
+		text += fmt.Sprintf("running: %s, %s (%s, %s)", running.Gateway, running.Version, running.GoVersion, running.Platform)
+		if running.StartTime != nil {
+			text += ", since " + running.StartTime.Format(time.RFC3339)
+		}
+		text += ", configuration " + running.ConfigHash + "\n"
+	}
+	_, err := io.WriteString(to, text)
+	return err
 }
 
 const platform = runtime.GOOS + "/" + runtime.GOARCH

@@ -192,12 +192,14 @@ type HintsBody struct {
 	HostHints []HostHint `json:"host_hints"`
 }
 
-type putBody struct {
+// PutBody is the answer to PUT /v1/hints.
+type PutBody struct {
 	Hint     Hint   `json:"hint"`
 	Replaced []Hint `json:"replaced"` // the hints that it contradicted, now withdrawn
 }
 
-type deletedBody struct {
+// DeletedBody is the answer to DELETE /v1/hints.
+type DeletedBody struct {
 	Deleted Hint `json:"deleted"`
 }
 
@@ -224,7 +226,7 @@ func (h *hints) answerPut(r *request) (any, error) {
 		return nil, failed(http.StatusBadRequest, "%w", err)
 	}
 	replaced, created, err := h.put(p)
-	body := putBody{Hint(p), makeHints(replaced)}
+	body := PutBody{Hint(p), makeHints(replaced)}
 	if created {
 		return reply{http.StatusCreated, body}, err
 	}
@@ -241,7 +243,7 @@ func (h *hints) answerDelete(r *request) (any, error) {
 		return nil, failed(http.StatusNotFound, "no hint that QP %d at %s is connected to QP %d at %s; GET %s lists them",
 			p.SourceQP, p.Source, p.DestinationQP, p.Destination, HintsPath)
 	}
-	return deletedBody{Hint(p)}, nil
+	return DeletedBody{Hint(p)}, nil
 }
 
 const hintExpected = `one JSON object, such as {"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18}`

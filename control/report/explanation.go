@@ -89,7 +89,7 @@ func (e *Explained) mode() Gate {
 		g.Reason, g.Text, g.Key = s.Choice.String(), "the gateway is to stop, and notifies nobody any more", ""
 	case e.Config.Dataplane.Policy.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
 	case e.Policy.Observe || e.Policy.Ports[s.Out].Observe:
-		g.Key = "cnpgate mode send"
+		g.Key = "cnpgate set mode send"
 	case s.Choice != 0:
 		return Gate{Name: gateMode, State: Unknown, Text: "send"}
 	case s.Observe:

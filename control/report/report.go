@@ -64,9 +64,9 @@ type Port struct {
 type Device struct {
 	Driver    string `json:"driver" doc:"DPDK's name of the driver."`
 	Interface string `json:"interface,omitempty" doc:"The kernel's interface behind the device."`
-	MAC       string `json:"mac,omitempty"`
+	MAC       string `json:"mac,omitempty" doc:"MAC address of the device."`
 	MTU       int    `json:"mtu" doc:"Bytes of an IP packet that the device takes."`
-	LinkUp    bool   `json:"link_up"`
+	LinkUp    bool   `json:"link_up" doc:"Whether the port has a link."`
 	SpeedBPS  uint64 `json:"speed_bps,omitempty" doc:"Of the link; left out if it isn't known."`
 }
 
