@@ -30,7 +30,7 @@ const tabs = [
   { id: "notifications", title: "Notifications", make: notifications.make },
   { id: "pairing", title: "Pairing", make: pairing.make },
   { id: "rdma", title: "RDMA", make: rdma.make, live: true },
-  { id: "fleet", title: "Fleet", make: fleet.make, live: true },
+  { id: "fleet", title: "Fleet", make: fleet.make, live: true, when: (s) => s.fleet?.enabled },
   { id: "reloads", title: "Reloads", make: reloads.make, live: true },
   { id: "host", title: "Host", make: hostPage.make },
 ];
@@ -39,10 +39,12 @@ const silence = 1900, again = 500, redraw = 1000; // ms
 
 const state = new State();
 const made = new Map();
-let live = true, shown = null, heard = 0, told = 0, connected = false;
+let live = true, shown = null, current = null, heard = 0, told = 0, connected = false;
 const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = byId("status");
 
 const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when(state)));
+
+const drawTabs = () => nav.replaceChildren(...visible().map((t) => el("a", { href: "#" + t.id, "aria-current": t === current ? "page" : false }, t.title)));
 
 const route = () => {
   const [id, argument] = location.hash.slice(1).split("=").map(decodeURIComponent);
@@ -51,7 +53,8 @@ const route = () => {
   const next = made.get(tab.id);
   if (shown !== next) shown?.hide?.();
   shown = next;
-  nav.replaceChildren(...all.map((t) => el("a", { href: "#" + t.id, "aria-current": t === tab ? "page" : false }, t.title)));
+  current = tab;
+  drawTabs();
   body.replaceChildren(shown.node);
   document.title = `${tab.title}: ${title ?? (state.version?.gateway ?? "cnpgate") + " live"}`;
   shown.show?.(argument ?? "");
@@ -67,6 +70,7 @@ const redrawn = () => {
 };
 state.listen((kind) => {
   due.add(kind);
+  if (shown && nav.childElementCount !== visible().length) drawTabs(); // one has come or gone
   if (!timer) timer = setTimeout(redrawn, live && connected ? redraw : 100); // what comes first is shown soon
 });
 
