@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -113,22 +111,9 @@ func hintLines(what string, all []api.Hint) string {
 }
 
 func printHints(to io.Writer, all *api.HintsBody) error {
-	w := newTable(to, "SOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL")
-	for _, h := range all.Hints {
-		w.row(h.Source, h.SourceQP, h.Destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"))
-	}
-	if err := w.Flush(); err != nil || len(all.HostHints) == 0 {
+	if err := printTable(to, api.StatedHints, all.Hints); err != nil || len(all.HostHints) == 0 {
 		return err
 	}
 	fmt.Fprintln(to)
-	w = newTable(to, "HOST\tSOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL\tREMAINING")
-	for _, h := range all.HostHints {
-		destination := "-"
-		if h.Destination != nil {
-			destination = h.Destination.String()
-		}
-		w.row(cmp.Or(h.Host, "-"), h.Source, h.SourceQP, destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"),
-			(time.Duration(h.Remaining) * time.Millisecond).String())
-	}
-	return w.Flush()
+	return printTable(to, api.HostHints, all.HostHints)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // answered is what a gateway with three flows answers, in the order of its tables.
@@ -45,7 +47,7 @@ func TestVLANColumn(t *testing.T) {
 	}{
 		{"", 0, nil, "-"}, {"", 0, []uint16{100, 7}, "100.7"}, {"vxlan", 5000, nil, "vxlan:5000"}, {"gre", 1 << 31, []uint16{7}, "gre:2147483648.7"}, {"srv6", 0, nil, "srv6:0"},
 	} {
-		if got := vlans(c.tunnel, c.id, c.vids); got != c.want {
+		if got := columns.PlaceText(c.tunnel, c.id, c.vids); got != c.want {
 			t.Errorf("%q %d %v: %q, want %q", c.tunnel, c.id, c.vids, got, c.want)
 		}
 	}
@@ -136,9 +138,9 @@ const hinted = `{"hints":[
 {"source_ip":"fd00::1","destination_ip":"fd00::2","source_qp":19,"destination_qp":20,"tags":"10","tunnel":"vxlan:5000"}],"capacity":65536}
 `
 
-const shownHints = `SOURCE    SOURCE_QP  DESTINATION  DESTINATION_QP  TAGS  TUNNEL
-10.1.0.1  17         10.2.0.1     18              -     -
-fd00::1   19         fd00::2      20              10    vxlan:5000
+const shownHints = `SOURCE    QP  DESTINATION  QP  TAGS  TUNNEL
+10.1.0.1  17  10.2.0.1     18  -     -
+fd00::1   19  fd00::2      20  10    vxlan:5000
 `
 
 // streamed is what a gateway streams that ends after two notifications.

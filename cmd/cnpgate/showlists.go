@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/api"
@@ -50,9 +48,6 @@ force afterwards, and the changed keys or the error. The gateway keeps the lates
 		printed(api.ReloadsPath, printReloads)},
 }
 
-// bgpBelow is the first of the columns that are lists or texts.
-const bgpBelow = 7
-
 func printBGP(to io.Writer, s *advertise.Status) error {
 	switch {
 	case s.Error != "":
@@ -63,26 +58,13 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 		return err
 	}
 	fmt.Fprintf(to, "AS %d, router ID %s; %d prefixes announced, %d learned\n", s.AS, s.RouterID, len(s.Announced), s.PrefixesLearned)
-	w := newTable(to, "PEER\tAS\tSTATE\tUPTIME\tANNOUNCED\tRECEIVED\tLEARNED\tIGNORED\tPROBLEM", "AS", "UPTIME", "ANNOUNCED")
-	w.below = bgpBelow
-	for i := range s.Peers {
-		p := &s.Peers[i]
-		state, uptime := p.State, "-"
-		if p.Stale {
-			state += " (restarting)"
-		}
-		if p.Uptime > 0 {
-			uptime = time.Duration(p.Uptime).Round(time.Second).String()
-		}
-		w.row(p.Address, p.AS, state, uptime, p.Announced, p.Received, p.Learned, listCounts(p.Ignored), cmp.Or(p.Problem, "-"))
-	}
-	return w.Flush()
+	return printTable(to, api.Peers, s.Peers)
 }
 
 func printProxies(to io.Writer, all *api.ProxiesBody) error {
-	w := newTable(to, "PREFIX\tPROXY\tORIGIN")
-	for _, p := range all.Proxies {
-		w.row(p.Prefix, p.Proxy, p.Origin)
-	}
-	return w.Flush()
+	return printTable(to, api.Proxies, all.Proxies)
+}
+
+func printReloads(to io.Writer, all *api.Reloads) error {
+	return printTable(to, api.ReloadRecords, all.Reloads)
 }

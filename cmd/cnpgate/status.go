@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -101,7 +102,7 @@ func modeText(m *api.Modes) string {
 func countText(v telemetry.Values, name string, m *telemetry.Metric) string {
 	text := fmt.Sprintf("%s: %d", name, v.Sum(m))
 	if parts := v[m.Name].By; v.Sum(m) > 0 && len(parts) > 0 {
-		text += " (" + listCounts(parts) + ")"
+		text += " (" + columns.CountsText(parts) + ")"
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/health"
@@ -118,6 +119,78 @@ type topFlow struct {
 	slowed        *bool
 }
 
+// The columns of each kind of row.
+var (
+	portsOfTop = columns.New[topPort](
+		columns.Col("PORT", "", "port", columns.Text),
+		columns.Col("ROLE", "", "role", columns.Text),
+		columns.Col("RX", "", "rx_bps", columns.Rate),
+		columns.Col("TX", "", "tx_bps", columns.Rate),
+		columns.Col("LOAD", "", "", columns.Text),
+		columns.Col("QUEUE", "", "queue_depth_bytes", columns.Bytes),
+		columns.Col("NOTIFIED/S", "", "notifications_per_second", columns.Count),
+		columns.Col("MARKED/S", "", "marked_per_second", columns.Count),
+		columns.Col("DROPPED/S", "", "dropped_per_second", columns.Count),
+		columns.Col("PROBLEM", "", "problem", columns.Text),
+	)
+	queuesOfTop = columns.New[topQueue](
+		columns.Col("PORT", "", "port", columns.Text),
+		columns.Col("CLASS", "", "class", columns.Text),
+		columns.Col("QUEUE", "", "queue_depth_bytes", columns.Bytes),
+		columns.Col("FULL", "", "", columns.Text),
+		columns.Col("PEAK", "", "queue_watermark_bytes", columns.Bytes),
+		columns.Col("CAPACITY", "", "queue_capacity_bytes", columns.Bytes),
+		columns.Col("NOTIFIED", "", "notifications", columns.Count),
+		columns.Col("SLOWED", "", "", columns.Text),
+	)
+	sendersOfTop = columns.New[topSender](
+		columns.Col("SOURCE", "", "source_ip", columns.Host),
+		columns.Col("VLAN", "", "place", columns.Text),
+		columns.Col("FLOWS", "", "flows", columns.Count),
+		columns.Col("RATE", "", "rate_bps", columns.Rate),
+		columns.Col("QUEUED", "", "queued_bytes", columns.Bytes),
+		columns.Col("NOTIFIED/S", "", "notifications_per_second", columns.Count),
+		columns.Col("MARKED/S", "", "marked_per_second", columns.Count),
+		columns.Col("SLOWED", "", "", columns.Text),
+	)
+	flowsOfTop = columns.New[topFlow](
+		columns.Col("SOURCE", "", "source_ip", columns.Host),
+		columns.Col("DESTINATION", "", "destination_ip", columns.Host),
+		columns.Col("DESTINATION_QP", "", "destination_qp", columns.ID),
+		columns.Col("VLAN", "", "place", columns.Text),
+		columns.Col("RATE", "", "rate_bps", columns.Rate),
+		columns.Col("QUEUED", "", "queued_bytes", columns.Bytes),
+		columns.Col("NOTIFIED/S", "", "notifications_per_second", columns.Count),
+		columns.Col("REACTION", "", "", columns.Text),
+	)
+)
+
+// Cell implements columns.Celler.
+func (p *topPort) Cell(name string) (text string, ok bool) {
+	return percent(p.TX, p.Rate), name == "LOAD"
+}
+
+// Cell implements columns.Celler.
+func (q *topQueue) Cell(name string) (text string, ok bool) {
+	if name == "FULL" {
+		return percent(q.Queued, q.Capacity), true
+	}
+	return part(q.Slowed, q.Senders), name == "SLOWED"
+}
+
+// Cell implements columns.Celler.
+func (s *topSender) Cell(name string) (text string, ok bool) {
+	return part(s.Slowed, s.Reacting), name == "SLOWED"
+}
+
+// Cell implements columns.Celler.
+func (f *topFlow) Cell(name string) (text string, ok bool) {
+	if f.Reaction == nil {
+		return "-", name == "REACTION"
+	}
+	return fmt.Sprintf("%+d%%", *f.Reaction), name == "REACTION"
+}
+
 // flowName is what distinguishes flows of one gateway.
 type flowName struct {
 	port, place         string
@@ -126,7 +199,7 @@ type flowName struct {
 }
 
 func nameOf(f *api.Flow) flowName {
-	return flowName{f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}
+	return flowName{f.Port, columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}
 }
 
 // compare makes a view of two readings.
@@ -234,7 +307,7 @@ func reactionsOf(episodes []report.Episode) map[flowName]*report.EpisodeFlow {
 		for _, flows := range [][]report.EpisodeFlow{episodes[i].Flows, episodes[i].Senders} {
 			for k := range flows {
 				f := &flows[k]
-				all[flowName{"", vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}] = f
+				all[flowName{"", columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}] = f
 			}
 		}
 	}

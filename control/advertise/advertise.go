@@ -228,3 +228,14 @@ type Peer struct {
 	Ignored   map[string]int `json:"ignored" doc:"Best routes of the peer that name no proxy that counts, by reason."`
 	Stale     bool           `json:"stale,omitempty" doc:"The peer restarts; its routes are kept for its restart time."`
 }
+
+// Cell implements columns.Celler.
+func (p *Peer) Cell(name string) (text string, ok bool) {
+	switch {
+	case name == "UPTIME" && p.Uptime == 0:
+		return "-", true
+	case name == "STATE" && p.Stale:
+		return p.State + " (restarting)", true
+	}
+	return "", false
+}

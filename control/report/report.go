@@ -240,12 +240,3 @@ func unresponsive(c *config.Config, d *dataplane.Dataplane) (all []UnresponsiveS
 	}
 	return all
 }
-
-// Ago is a time in ns with three digits, for people.
-func Ago(ns int64) time.Duration {
-	d, unit := time.Duration(max(ns, 0)), time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
-}

@@ -1,7 +1,7 @@
-package api
+package columns
 
-// members describes the members of answers that have no description of their own. A name means the same wherever it is used.
-var members = map[string]string{
+// Docs describes the members of answers that have no description of their own. A name means the same wherever it is used.
+var Docs = map[string]string{
 	"action":                       "What the notification asks for.",
 	"address":                      "Address of the BGP peer.",
 	"adjusted_percent":             "Percentage by which dynamic adjustment multiplies thresholds and intervals.",
