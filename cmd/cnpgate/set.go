@@ -119,11 +119,7 @@ func changed[A any](ctx context.Context, client *api.Client, path, value string,
 
 func (n *inForce) print(ctx context.Context, client *api.Client, to io.Writer) error {
 	if n.Modes != nil {
-		w := newTable(to, "PORT\tMODE\tAFTER A RELOAD")
-		for _, p := range n.Modes.Ports {
-			w.row(p.Port, p.Mode, p.Configured)
-		}
-		if err := w.Flush(); err != nil {
+		if err := printTable(to, api.PortModes, n.Modes.Ports); err != nil {
 			return err
 		}
 	}

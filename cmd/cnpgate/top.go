@@ -280,11 +280,13 @@ func topCells[T any](of *columns.Table[T], rows []T, narrow bool) (header []stri
 	return headers(shown), cells
 }
 
-func percent(n, of uint64) string {
-	if of == 0 {
-		return "-"
+// partOf is n as a part of all; nil of none.
+func partOf(n, all uint64) *float64 {
+	if all == 0 {
+		return nil
 	}
-	return fmt.Sprintf("%.0f%%", 100*float64(n)/float64(of))
+	part := float64(n) / float64(all)
+	return &part
 }
 
 // part is n of all, "-" of none.

@@ -75,11 +75,11 @@ type Reloads struct {
 
 // ReloadRecord is an attempt to change the configuration in force.
 type ReloadRecord struct {
-	Time       time.Time `json:"time"`
-	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway."`
-	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed."`
-	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal."`
-	Error      string    `json:"error,omitempty" doc:"Why it was refused."`
+	Time       time.Time `json:"time" column:"TIME,Time,date"`
+	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway." column:"OUTCOME,Outcome"`
+	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed." column:"CHANGES,Changed keys,long"`
+	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal." column:"CONFIGURATION,Configuration afterwards,hash"`
+	Error      string    `json:"error,omitempty" doc:"Why it was refused." column:"ERROR,Error,long"`
 }
 
 // ReloadRequest says how to reload.
@@ -106,9 +106,9 @@ type Modes struct {
 
 // PortMode is the mode of a port: whether its queue's congestion is answered, or only observed.
 type PortMode struct {
-	Port       string `json:"port" doc:"Name of the port."`
-	Mode       string `json:"mode" doc:"send or observe: the one in force."`
-	Configured string `json:"configured" doc:"notifications.mode of the configuration, which a reload restores."`
+	Port       string `json:"port" doc:"Name of the port." column:"PORT"`
+	Mode       string `json:"mode" doc:"send or observe: the one in force." column:"MODE"`
+	Configured string `json:"configured" doc:"notifications.mode of the configuration, which a reload restores." column:"AFTER A RELOAD"`
 }
 
 // ModeRequest is the body of PUT /v1/mode.

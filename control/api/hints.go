@@ -167,12 +167,12 @@ func (h *hints) table() (*pairing.QPMap, error) {
 
 // Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions.
 type Hint struct {
-	Source        netip.Addr `json:"source_ip" doc:"The host at one end."`
-	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end."`
-	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip."`
-	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip."`
-	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection."`
-	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection."`
+	Source        netip.Addr `json:"source_ip" doc:"The host at one end." column:"SOURCE,,host"`
+	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end." column:"DESTINATION,,host"`
+	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip." column:"SOURCE_QP,,id"`
+	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip." column:"DESTINATION_QP,,id"`
+	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection." column:"TAGS"`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection." column:"TUNNEL"`
 }
 
 // hintRequest describes the body of PUT /v1/hints in the OpenAPI document; flatObject reads the body.

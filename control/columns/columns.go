@@ -1,12 +1,13 @@
-// Package columns describes each subject that people read as a table, such as flows, once: its columns, each of which is a member of the subject's JSON with a name,
-// a title, a form and its description in the API. From that description follow the text of cnpgate show and top, the words of --sort and --columns, the list of columns in
-// the commands' help, and the columns of the page, which formats the same members by the same forms (web/src/common/columns.js).
+// Package columns makes tables of types: what people read of a subject, such as flows, follows from one description, the fields of a Go type.
 //
-//	a Go type with JSON tags (package report or api) -> OpenAPI, -o json
-//	a Table of that type                             -> text, sort, help, page
-//	the catalogue of package telemetry               -> counters, metrics, log
+//	RateBPS *uint64 `json:"rate_bps" doc:"Rate of its flows, bit/s." column:"RATE,Rate,rate,4"`
 //
-// A new column is a member of the type and a line of its Table.
+// json and doc give the API's JSON and OpenAPI document. column has the name in text (in lower case the word of --sort and --columns), the title on the page, the Form, and the
+// order in which a narrow output leaves columns out, from 1. Each may be missing: without a name, the column is on the page only, and the reverse. From that
+// follow the text of cnpgate show and top, the lists of columns in the commands' help, and the tables of the page, which writes the same members by the same forms
+// (web/src/common/columns.js). Counters follow from the catalogue of package telemetry in the same way, in text, metrics and log.
+//
+// So a new column is a field of the type.
 package columns
 
 import (
@@ -15,6 +16,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,20 +59,15 @@ var nanoseconds = map[Form]int64{Duration: 1, Micros: 1e3, Millis: 1e6}
 
 // Column is a member of the rows.
 type Column struct {
-	Name   string `json:"-"`     // in text; in lower case the word of --sort and --columns; "": only on the page
-	Title  string `json:"title"` // on the page; "": only in text
+	Name   string `json:"-"`     // in text
+	Title  string `json:"title"` // on the page
 	Member string `json:"member"`
 	As     Form   `json:"as"`
-	Least  int    `json:"-"` // 1 for the column that a narrow output leaves out first, and so on; 0: none does
+	Least  int    `json:"-"`
 	Doc    string `json:"-"` // as in the API
 
 	text   func(row reflect.Value) string
 	number func(row reflect.Value) (uint64, bool)
-}
-
-// Col is a column.
-func Col(name, title, member string, as Form, least ...int) Column {
-	return Column{Name: name, Title: title, Member: member, As: as, Least: slices.Max(append(least, 0))}
 }
 
 // Celler is a row that writes some columns itself, by their names.
@@ -81,20 +78,44 @@ type Celler interface {
 // Table has the columns of rows of a type.
 type Table[T any] struct{ columns []Column }
 
-// New makes a table. It panics if a column isn't a member of the rows.
-func New[T any](columns ...Column) *Table[T] {
-	of := reflect.TypeFor[T]()
-	for i := range columns {
-		c := &columns[i]
-		if c.Member == "" { // the row writes it
+// New makes the table of a type. Its columns are in the order of these members, or else of the fields. It panics if a member has no column.
+func New[T any](order ...string) *Table[T] {
+	of, t := reflect.TypeFor[T](), &Table[T]{}
+	for _, f := range reflect.VisibleFields(of) {
+		tag, is := f.Tag.Lookup("column")
+		if !is {
 			continue
 		}
-		f := field(of, c.Member)
-		c.Doc = cmp.Or(f.Tag.Get("doc"), Docs[c.Member])
-		c.text = write(of, c)
+		parts := append(strings.Split(tag, ","), "", "", "")
+		c := Column{Name: parts[0], Title: parts[1], Member: memberOf(&f), As: Form(parts[2]), Doc: cmp.Or(f.Tag.Get("doc"), Docs[memberOf(&f)])}
+		c.Least, _ = strconv.Atoi(parts[3]) // an error: none
+		c.text = write(of, &c)
 		c.number = func(row reflect.Value) (uint64, bool) { return number(row.FieldByIndex(f.Index)) }
+		t.columns = append(t.columns, c)
 	}
-	return &Table[T]{columns}
+	t.columns = inOrder(t.columns, order)
+	return t
+}
+
+// inOrder are the columns of some members; without members all.
+func inOrder(all []Column, members []string) (some []Column) {
+	if len(members) == 0 {
+		return all
+	}
+	for _, member := range members {
+		i := slices.IndexFunc(all, func(c Column) bool { return c.Member == member })
+		if i < 0 {
+			panic("there is no column " + member) // a mistake in the program
+		}
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// memberOf is the name of a field in JSON.
+func memberOf(f *reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 // Text has the columns that are in text.
@@ -102,9 +123,9 @@ func (t *Table[T]) Text() []Column {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c Column) bool { return c.Name == "" })
 }
 
-// Page has the columns that are on the page.
-func (t *Table[T]) Page() []Column {
-	return slices.DeleteFunc(slices.Clone(t.columns), func(c Column) bool { return c.Title == "" })
+// Page has the columns that are on the page, in the order of these members, or else of the table.
+func (t *Table[T]) Page(order ...string) []Column {
+	return slices.DeleteFunc(slices.Clone(inOrder(t.columns, order)), func(c Column) bool { return c.Title == "" })
 }
 
 // Names are the words for columns on the command line.
@@ -155,22 +176,16 @@ func Compare[T any](c *Column, a, b *T) int {
 	return cmp.Compare(c.text(va), c.text(vb))
 }
 
-// field is the field with a member's name in JSON.
-func field(of reflect.Type, member string) reflect.StructField {
-	for _, f := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == member && !f.Anonymous {
-			return f
-		}
-	}
-	panic(fmt.Sprintf("%v has no member %s", of, member)) // a mistake in the program
-}
-
 // write makes the function that writes a column of rows of a type.
 func write(of reflect.Type, c *Column) func(row reflect.Value) string {
 	member := func(name string) func(row reflect.Value) any {
-		index := field(of, name).Index
+		all := reflect.VisibleFields(of)
+		i := slices.IndexFunc(all, func(f reflect.StructField) bool { return memberOf(&f) == name })
+		if i < 0 {
+			return func(reflect.Value) any { return nil }
+		}
 		return func(row reflect.Value) any {
-			v := row.FieldByIndex(index)
+			v := row.FieldByIndex(all[i].Index)
 			if v.Kind() == reflect.Pointer {
 				if v.IsNil() {
 					return nil
@@ -188,10 +203,7 @@ func write(of reflect.Type, c *Column) func(row reflect.Value) string {
 			return PlaceText(kind(row).(string), id(row).(uint32), value(row).([]uint16))
 		}
 	case SourceQP:
-		candidate := func(reflect.Value) any { return nil }
-		if _, has := of.FieldByNameFunc(func(name string) bool { return name == "CandidateQP" }); has {
-			candidate = member("candidate_qp")
-		}
+		candidate := member("candidate_qp")
 		return func(row reflect.Value) string {
 			if qp := candidate(row); qp != nil {
 				return fmt.Sprint(qp, "?")

@@ -38,21 +38,21 @@ type Episode struct {
 
 // EpisodeFlow is a flow in an episode.
 type EpisodeFlow struct {
-	SourceIP      netip.Addr `json:"source_ip"`
-	DestinationIP netip.Addr `json:"destination_ip"`
-	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
-	DestinationQP uint32     `json:"destination_qp"`
-	VLAN          []uint16   `json:"vlan,omitempty"`      // as in Flow
-	Tunnel        string     `json:"tunnel,omitempty"`    // as in Flow
-	TunnelID      uint32     `json:"tunnel_id,omitempty"` // as in Flow
-	Bytes         uint64     `json:"bytes"`               // that arrived during the episode
-	Queued        uint64     `json:"queued_bytes"`        // the most bytes in the queue
-	Notifications uint64     `json:"notifications"`       // sent or observed
+	SourceIP      netip.Addr `json:"source_ip" column:"SOURCE,Sender,host"`
+	DestinationIP netip.Addr `json:"destination_ip" column:"DESTINATION,Receiver,host"`
+	SourceQP      *uint32    `json:"source_qp" column:"SOURCE_QP,,qp"` // null unless it is confirmed
+	DestinationQP uint32     `json:"destination_qp" column:"DESTINATION_QP,QP,id"`
+	VLAN          []uint16   `json:"vlan,omitempty" column:",VLAN or tunnel,place"`         // as in Flow
+	Tunnel        string     `json:"tunnel,omitempty"`                                      // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"`                                   // as in Flow
+	Bytes         uint64     `json:"bytes" column:"BYTES,Bytes,bytes,3"`                    // that arrived during the episode
+	Queued        uint64     `json:"queued_bytes" column:"QUEUED,Most queued,bytes,1"`      // the most bytes in the queue
+	Notifications uint64     `json:"notifications" column:"NOTIFIED,Notifications,count,2"` // sent or observed
 	FirstNotified *time.Time `json:"first_notified,omitempty"`
-	Before        *uint64    `json:"rate_before_bps,omitempty"` // the first notification
-	After         *uint64    `json:"rate_after_bps,omitempty"`
-	Slowed        *bool      `json:"slowed,omitempty"`       // by more than an eighth; left out if a rate isn't known
-	AtFairRate    bool       `json:"at_fair_rate,omitempty"` // it did not, as it isn't above the rate that the law allows it
+	Before        *uint64    `json:"rate_before_bps,omitempty" column:"BEFORE,Rate before,rate"` // the first notification
+	After         *uint64    `json:"rate_after_bps,omitempty" column:"AFTER,Rate after,rate"`
+	Slowed        *bool      `json:"slowed,omitempty" column:"SLOWED,Slowed,slowed"` // by more than an eighth; left out if a rate isn't known
+	AtFairRate    bool       `json:"at_fair_rate,omitempty"`                         // it did not, as it isn't above the rate that the law allows it
 }
 
 // EpisodePorts are the ports of a configuration, for episode.NewWatcher.

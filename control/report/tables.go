@@ -1,26 +1,16 @@
 package report
 
-import "github.com/cnpgate/cnpgate/control/columns"
+import (
+	"strings"
 
-// Notifications are the columns of notifications.
-var Notifications = columns.New[Notification](
-	columns.Col("TIME", "Time", "time", columns.Clock),
-	columns.Col("PORT", "", "port", columns.Text, 4),
-	columns.Col("CLASS", "", "class", columns.Text, 3),
-	columns.Col("KIND", "Kind", "kind", columns.Text),
-	columns.Col("ACTION", "Asks for", "action", columns.Asks),
-	columns.Col("LEVEL", "", "level", columns.Count, 1),
-	columns.Col("SOURCE", "Sender", "source_ip", columns.Host),
-	columns.Col("SOURCE_QP", "QP", "source_qp", columns.SourceQP),
-	columns.Col("EVIDENCE", "", "qp_evidence", columns.Text, 2),
-	columns.Col("DESTINATION", "Receiver", "destination_ip", columns.Host),
-	columns.Col("DESTINATION_QP", "QP", "destination_qp", columns.ID),
-	columns.Col("WHY", "Why", "why", columns.Long),
-	columns.Col("", "Outcome", "outcome", columns.Outcome),
-	columns.Col("", "VLAN or tunnel", "vlan", columns.Place),
-	columns.Col("", "Flow's rate", "flow_rate_bps", columns.Rate),
-	columns.Col("", "Queue", "port", columns.Queue),
-	columns.Col("", "Depth", "queue_depth_bytes", columns.Bytes),
+	"github.com/cnpgate/cnpgate/control/columns"
+)
+
+// The tables of notifications, and of an episode's flows.
+var (
+	Notifications = columns.New[Notification](strings.Fields(`time port class kind action level source_ip source_qp qp_evidence destination_ip destination_qp why
+		outcome vlan flow_rate_bps queue_depth_bytes`)...)
+	Reactions = columns.New[EpisodeFlow](strings.Fields(`source_ip source_qp vlan destination_ip destination_qp bytes queued_bytes notifications rate_before_bps rate_after_bps slowed`)...)
 )
 
 // Cell implements columns.Celler.
@@ -33,21 +23,6 @@ func (n *Notification) Cell(name string) (text string, ok bool) {
 	}
 	return "", false
 }
-
-// Reactions are the columns of an episode's flows.
-var Reactions = columns.New[EpisodeFlow](
-	columns.Col("SOURCE", "Sender", "source_ip", columns.Host),
-	columns.Col("SOURCE_QP", "", "source_qp", columns.SourceQP),
-	columns.Col("", "VLAN or tunnel", "vlan", columns.Place),
-	columns.Col("DESTINATION", "Receiver", "destination_ip", columns.Host),
-	columns.Col("DESTINATION_QP", "QP", "destination_qp", columns.ID),
-	columns.Col("BYTES", "Bytes", "bytes", columns.Bytes, 3),
-	columns.Col("QUEUED", "Most queued", "queued_bytes", columns.Bytes, 1),
-	columns.Col("NOTIFIED", "Notifications", "notifications", columns.Count, 2),
-	columns.Col("BEFORE", "Rate before", "rate_before_bps", columns.Rate),
-	columns.Col("AFTER", "Rate after", "rate_after_bps", columns.Rate),
-	columns.Col("SLOWED", "Slowed", "slowed", columns.Slowed),
-)
 
 // Cell implements columns.Celler.
 func (f *EpisodeFlow) Cell(name string) (text string, ok bool) {
