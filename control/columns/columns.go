@@ -5,7 +5,7 @@
 // json and doc give the API's JSON and OpenAPI document. column has the name in text (in lower case the word of --sort and --columns), the title on the page, the Form, and the
 // order in which a narrow output leaves columns out, from 1. Each may be missing: without a name, the column is on the page only, and the reverse. From that
 // follow the text of cnpgate show and top, the lists of columns in the commands' help, and the tables of the page, which writes the same members by the same forms
-// (web/src/common/columns.js). Counters follow from the catalogue of package telemetry in the same way, in text, metrics and log.
+// (web/src/live/columns.js). Counters follow from the catalogue of package telemetry in the same way, in text, metrics and log.
 //
 // So a new column is a field of the type.
 package columns

@@ -6,6 +6,7 @@ import * as format from "../common/format.js";
 import { events, get, Refused, setToken } from "./api.js";
 import { Player } from "./player.js";
 import { State } from "./state.js";
+import { describe } from "./columns.js";
 import { clock } from "../common/table.js";
 import * as episodes from "./tabs/episodes.js";
 import * as fleet from "./tabs/fleet.js";
@@ -80,8 +81,8 @@ const say = (text, bad) => {
   status.classList.toggle("bad", Boolean(bad));
 };
 
-// describe says in the header which gateway it is, its mode, and in a sentence whether it is well.
-const describe = () => {
+// summarize says in the header which gateway it is, its mode, and in a sentence whether it is well.
+const summarize = () => {
   const v = state.version, { mode, sentence, bad } = wellness(state);
   say(`${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version.replace(/\b([0-9a-f]{8})[0-9a-f]{32}\b/, "$1") : ""}: connected; ${mode}. ${sentence}`, false);
   status.classList.toggle("ill", bad);
@@ -109,7 +110,7 @@ const follow = async () => {
         if (kind === "gone") return lost(value.error);
         state.apply(kind, value, (told = time));
         if (kind === "counters") connected = true;
-        if (connected) describe();
+        if (connected) summarize();
       });
       lost("it has ended the connection");
     } catch (e) {
@@ -162,7 +163,9 @@ const start = async () => {
   say("Connecting.");
   for (;;) {
     try {
-      live = (await get("/source")).live;
+      const source = await get("/source");
+      describe(source.tables);
+      live = source.live;
       if (!live) await play();
       break;
     } catch (e) {
