@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // lists are the commands that show one answer of the API.
@@ -39,8 +40,9 @@ configuration, or the protocol that learned it. The longest prefix of a sender's
 -o json prints the API's answer to GET /v1/proxies.`,
 		printed(api.ProxiesPath, printProxies)},
 	{"queues", "Print the queues of the running gateway, and the thresholds in force",
-		`One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
-(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.`,
+		`One line per traffic class of a port's queue, with these columns:` + columns.Help(queueColumns.Text()) + `
+
+-o json prints the API's answer to GET /v1/counters.`,
 		printed(api.CountersPath, printQueues)},
 	{"reloads", "Print the latest reloads of the running gateway: what changed, or why it was refused",
 		`One line for each, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in

@@ -34,6 +34,7 @@ const (
 	ID       Form = "id"       // a number that is a name
 	Bytes    Form = "bytes"    // a size
 	Rate     Form = "rate"     // bit/s
+	PPS      Form = "pps"      // packets a second
 	Duration Form = "duration" // ns
 	Percent  Form = "percent"  // a part of 1
 	Host     Form = "host"     // an IP address
@@ -224,6 +225,8 @@ func textOf(as Form, value any) string {
 		return units.Size(n)
 	case is && as == Rate:
 		return units.Rate(n)
+	case is && as == PPS:
+		return units.Packets(n)
 	case is && n == 0 && (as == Millis || as == Micros):
 		return "-"
 	case is && nanoseconds[as] > 0:
