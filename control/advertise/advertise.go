@@ -207,7 +207,7 @@ type Status struct {
 	RouterID        string         `json:"router_id,omitempty" doc:"The speaker's BGP Identifier."`
 	Announced       []netip.Prefix `json:"announced" doc:"The prefixes for which this gateway announces itself as the proxy."`
 	PrefixesLearned int            `json:"prefixes_learned" doc:"The prefixes whose proxies were learned and are in use."`
-	Peers           []Peer         `json:"peers"`
+	Peers           []Peer         `json:"peers" doc:"BGP peers."`
 }
 
 // Established is the state of a session that exchanges routes.
@@ -215,8 +215,8 @@ const Established = "established"
 
 // Peer is the state of a session.
 type Peer struct {
-	Address string `json:"address" column:"PEER"`
-	AS      uint32 `json:"as" column:"AS,,id,1"`
+	Address string `json:"address" doc:"Address of the BGP peer." column:"PEER"`
+	AS      uint32 `json:"as" doc:"Autonomous system of the peer." column:"AS,,id,1"`
 	State   string `json:"session_state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)." column:"STATE"`
 	Problem string `json:"problem,omitempty" doc:"Why the session doesn't come up: it had too many prefixes, or the latest error." column:"PROBLEM,,long"`
 	// Uptime is 0 unless the session is established.

@@ -187,15 +187,15 @@ type hintRequest struct {
 
 // HintsBody is the answer to GET /v1/hints.
 type HintsBody struct {
-	Hints     []Hint     `json:"hints"`
-	Capacity  int        `json:"capacity"`
-	HostHints []HostHint `json:"host_hints"`
+	Hints     []Hint     `json:"hints" doc:"All hints about both directions of a connection."`
+	Capacity  int        `json:"capacity" doc:"Maximum number of hints."`
+	HostHints []HostHint `json:"host_hints" doc:"The hints of hosts about their own packets."`
 }
 
 // PutBody is the answer to PUT /v1/hints.
 type PutBody struct {
 	Hint     Hint   `json:"hint"`
-	Replaced []Hint `json:"replaced"` // the hints that it contradicted, now withdrawn
+	Replaced []Hint `json:"replaced" doc:"Hints that a new one has replaced."` // the hints that it contradicted, now withdrawn
 }
 
 // DeletedBody is the answer to DELETE /v1/hints.

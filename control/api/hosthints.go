@@ -201,8 +201,8 @@ type hostHintRequest struct {
 
 // HintsTaken is the answer to POST /v1/hints.
 type HintsTaken struct {
-	Taken     int `json:"taken"`
-	Withdrawn int `json:"withdrawn"`
+	Taken     int `json:"taken" doc:"Number of hints that were taken."`
+	Withdrawn int `json:"withdrawn" doc:"Number of hints that were withdrawn."`
 }
 
 const hostHintsExpected = `one JSON object, such as {"lifetime_ms":10000,"hints":[{"source_ip":"10.1.0.1","source_qp":17,"destination_qp":18}]}`

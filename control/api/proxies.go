@@ -19,7 +19,7 @@ type Proxy struct {
 
 // ProxiesBody is the answer to GET /v1/proxies.
 type ProxiesBody struct {
-	Proxies []Proxy `json:"proxies"`
+	Proxies []Proxy `json:"proxies" doc:"Proxies that the gateway notifies."`
 }
 
 // proxiesAtOnce are encoded within one deadline.

@@ -162,7 +162,7 @@ type Sender struct {
 
 // SendersBody is the answer to GET /v1/senders.
 type SendersBody struct {
-	Senders []Sender `json:"senders"`
+	Senders []Sender `json:"senders" doc:"Senders that were notified."`
 	Total   uint64   `json:"total" doc:"Number of senders."`
 	More    bool     `json:"more" doc:"Whether there are senders behind those of this page."`
 	LeftOut uint64   `json:"flows_left_out" doc:"Flows of the senders beyond the first 65536, which are not counted."`
