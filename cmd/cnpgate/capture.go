@@ -50,9 +50,6 @@ for a capture: packets beyond the rate, or that the reader is too slow for, are 
 
 With --drops, the capture has no notifications, but the frames that the gateway drops, at most --rate a second, for any reason or one of those of
 cnpgate show counters; their comments have it. Frames that a device drops itself, such as those longer than the MTU, can't be captured: --trace says so of a flow.`,
-		Example: `  cnpgate capture -w notifications.pcapng --duration 1m
-  cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -
-  cnpgate capture --drops queue-full-bytes --duration 10s -w drops.pcapng`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.capture(c) },
 	}
 	c.Flags().StringVarP(&f.file, "write", "w", "", `file to write to; "-" for standard output`)

@@ -40,8 +40,6 @@ as a proxy. It goes on forwarding and marking ECN. It is safe to stop once no se
 takes over. --off ends the drain; a reload doesn't.
 
 Exit status: 0 if it is safe to stop the gateway, or with --off; 1 after an error; 3 if it is not safe within --wait.`,
-		Example: `  cnpgate drain --wait 10s && systemctl stop cnpgate
-  cnpgate drain --off`,
 
 		SuggestFor: []string{"stop", "shutdown"},
 

@@ -33,8 +33,6 @@ gateway ends. Without --tags and --tunnel, it applies where only one VLAN or tun
 Without them it prints a line for each hint. Then one for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an
 agent that uses the socket, and the time until the hint ends unless it is repeated. One without a destination applies where exactly one flow goes from the
 source to that QP. -o json prints the API's answer to the request at /v1/hints.`,
-		Example: `  cnpgate hint 10.1.0.1,17 10.2.0.1,18
-  cnpgate hint 10.1.0.1,17 10.2.0.1,18 --remove`,
 		SuggestFor: []string{"hints"},
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {

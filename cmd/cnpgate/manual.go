@@ -261,10 +261,10 @@ func (n *schemaNode) about() string {
 	return text
 }
 
-// manualExamples are the examples in the manual page of each command.
+// manualExamples are the examples in the help and the manual page of each command.
 var manualExamples = map[string][]string{
 	"cnpgate":                  {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate check cnpgate.yaml", "cnpgate run cnpgate.yaml"},
-	"cnpgate capture":          {"cnpgate capture --write notifications.pcapng --duration 10s", "cnpgate capture --write - | tshark -r -"},
+	"cnpgate capture":          {"cnpgate capture -w notifications.pcapng --duration 1m", "cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -", "cnpgate capture --drops queue-full-bytes --duration 10s -w drops.pcapng"},
 	"cnpgate check":            {"cnpgate check /etc/cnpgate/cnpgate.yaml", "cnpgate check --offline cnpgate.yaml"},
 	"cnpgate completion bash":  {"cnpgate completion bash > /etc/bash_completion.d/cnpgate"},
 	"cnpgate completion fish":  {"cnpgate completion fish > ~/.config/fish/completions/cnpgate.fish"},
@@ -280,14 +280,14 @@ var manualExamples = map[string][]string{
 	"cnpgate endpoint receive": {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +
 		"--qps 4 --rate 300Mbps --duration 5s"},
-	"cnpgate drain":              {"cnpgate drain"},
+	"cnpgate drain":              {"cnpgate drain --wait 10s", "cnpgate drain --off"},
 	"cnpgate explain":            {"cnpgate explain 10.1.0.5 10.2.0.7", "cnpgate explain 10.1.0.5 10.2.0.7 --qp 118 -o json"},
 	"cnpgate init":               {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate init --fabric eth0 --wan eth1 --tap --rate 1Gbps"},
 	"cnpgate status":             {"cnpgate status", "cnpgate status --config /etc/cnpgate/cnpgate.yaml"},
 	"cnpgate top":                {"cnpgate top --by sender", "cnpgate top --by queue -o json"},
-	"cnpgate hint":               {"cnpgate hint", "cnpgate hint 10.1.0.1,17 10.2.0.1,18"},
+	"cnpgate hint":               {"cnpgate hint 10.1.0.1,17 10.2.0.1,18", "cnpgate hint 10.1.0.1,17 10.2.0.1,18 --remove"},
 	"cnpgate set":                {"cnpgate set mode observe --port wan", "cnpgate set log-level debug"},
-	"cnpgate reload":             {"cnpgate reload", "cnpgate reload --config /etc/cnpgate/cnpgate.yaml"},
+	"cnpgate reload":             {"cnpgate reload --dry-run", "cnpgate reload --confirm 60s", "cnpgate reload --confirmed"},
 	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
 	"cnpgate schema":             {"cnpgate schema > cnpgate.schema.json"},

@@ -33,8 +33,6 @@ func setCommand() *cobra.Command {
 		Long: `Without a value it prints those in force. With mode observe, the gateway decides and counts what it would notify because of the port's queue, and sends, marks and holds
 nothing; with send, or notify, it does. log-level is the lowest level that is logged: debug, info, warn or error. Both are in force until the next reload, which
 restores notifications.mode and management.log_level of the configuration; until then cnpgate show health says that a mode differs.`,
-		Example: `  cnpgate set mode observe --port wan
-  cnpgate set log-level debug`,
 		SuggestFor:        []string{"loglevel"},
 		ValidArgsFunction: completeSetting,
 		RunE:              func(c *cobra.Command, args []string) error { return f.set(c, port, args) },
