@@ -190,6 +190,44 @@ func TestCNPsOnTheirWay(t *testing.T) {
 	}
 }
 
+// TestFarAbove: a flow far above F, whose sender cuts its rate at each CNP, is within twice F as soon as a NIC can that is asked each 10 us; one that cuts once in 50 us
+// gets no more CNPs than bring it there. Neither goes below F.
+func TestFarAbove(t *testing.T) {
+	const loop, fair = 20_000, 3 * gigabit
+	for _, nic := range []struct{ interval, within int64 }{{4_000, 150_000}, {50_000, 800_000}} {
+		l := congestion.NewLaw(10e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		s.Delay = loop
+		c := congestion.LawState{Law: &l, Now: 1e9, Fair: fair, Depth: l.Reference, Spacing: 60_000, Loop: loop}
+		var cnps []int64 // when the sender gets them
+		rate, cut, there := 400*gigabit, int64(0), int64(0)
+		for c.Now < 1e9+1_500_000 {
+			for len(cnps) > 0 && cnps[0] <= c.Now {
+				if cnps[0] >= cut+nic.interval {
+					rate, cut = rate/2, cnps[0]
+				}
+				cnps = cnps[1:]
+			}
+			if rate < 2*fair && there == 0 {
+				there = c.Now - 1e9
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				s.Ended(&c, &f, 1, window)
+			}
+			if f.Over(2*c.Fair) && f.CNP(&c, &s, 0.5) {
+				f.SentCNP(&c, &s, 1)
+				cnps = append(cnps, c.Now+loop)
+			}
+			c.Now += int64(4096 / rate)
+		}
+		if there == 0 || there > nic.within || rate < fair {
+			t.Errorf("cuts each %d us: within twice F after %d us, want %d; in the end it is at %.1f of F", nic.interval/1000, there/1000, nic.within/1000, rate/fair)
+		}
+	}
+}
+
 // TestOverflow: a flow above F gets as many CNPs as can matter while the queue is nearly full, and when it overflows before they can have an effect, however many are on
 // their way. A flow below F gets none.
 func TestOverflow(t *testing.T) {

@@ -147,6 +147,7 @@ const (
 	lawWindowAll = 30_000 // ns between an effect and its measurement
 	lawDeep      = 0.25   // of the rate before: CNPs that lower a rate this far show the loop's delay
 	lawFull      = 0.75   // of its capacity: the queue is nearly full
+	lawFar       = 2      // times F: more than one CNP is needed, whatever its effect
 	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
@@ -158,6 +159,9 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	overflows := f.overflows(c)
 	if overflows || f.hidden(c, s) {
 		spacing = lawSpacingLeast
+	} else if over := min(float64(f.rate), f.expected(c, s)) / c.Fair; over >= lawFar {
+		// As many as halve the rate down to F, within the time after which their effect is seen: a NIC that reacts to each is there at once, and none goes below F.
+		spacing = min(spacing, max(int64(float64(s.delay(c)+lawWindow)/math.Log2(over)), lawSpacingLeast))
 	}
 	elapsed := since(c.Now, f.asked)
 	if f.asked != 0 && elapsed < spacing {

@@ -3,4 +3,4 @@
 package dataplane_test
 
 // tenantRuns is how many runs TestTenants makes of each pair of places.
-const tenantRuns = 11
+const tenantRuns = 6

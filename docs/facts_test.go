@@ -13,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -111,9 +112,9 @@ func TestFacts(t *testing.T) {
 		{"api.md", "`interval` (10ms to %ds)", []any{d("control/api/flows.go", "MaxInterval") / 1000 / ms}},
 		{"troubleshooting.md", "keeps its latest %s notifications", []any{grouped(d("dataplane/notify/history.go", "historyRecords"))}},
 		{"troubleshooting.md", "%d episodes are kept", []any{d("control/episode/episode.go", "kept")}},
-		{"configuration.md", "the first %d in full", []any{config.MaxProblems}},
-		{"configuration.md", "files above %d MiB are refused", []any{config.MaxFile >> 20}},
-		{"configuration.md", "1 to %d letters, digits", []any{d("control/config/scalars.go", "maxName")}},
+		{"configuration.md", "the first %d in full", []any{yamldoc.MaxProblems}},
+		{"configuration.md", "files above %d MiB are refused", []any{yamldoc.MaxFile >> 20}},
+		{"configuration.md", "1 to %d letters, digits", []any{d("internal/yamldoc/form.go", "maxName")}},
 		{"configuration.md", "A queue holds 5 ms of the rate, %d to %d MB", []any{d("control/config/queues.go", "lawMinCapacity") / 1e6, d("control/config/queues.go", "lawMaxCapacity") / 1e6}},
 		{"configuration.md", "is %d at K_min, %d at K_max", []any{d("congestion/severity.go", "levelAtKMin"), d("congestion/severity.go", "levelAtKMax")}},
 		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{packet.ProxyLevel(42), packet.ProxyLevel(177)}},

@@ -9,37 +9,40 @@ const (
 // period: each call checks the entries that are due at that time, but at most 32. Later calls catch up, by at most one pass over the table.
 // now is in nanoseconds, by the same clock as for Lookup.
 func (t *Table) Sweep(now int64) {
-	for n := t.entriesDue(now); n > 0; n-- {
-		t.sweepAt = t.sweepAt%t.high + 1
-		if t.idle(&t.entries[t.sweepAt], now) {
-			t.end(Index(t.sweepAt), now)
+	for n := t.sweep.due(now, t.aging, int64(t.unused.high)); n > 0; n-- {
+		t.sweep.at = t.sweep.at%t.unused.high + 1
+		if x := Index(t.sweep.at); t.entries[x].idle(t.aging, now) {
+			t.end(x, now)
 		}
 	}
 	t.publish()
 }
 
-// entriesDue returns the number of entries that Sweep has to check now, and counts them as done.
-func (t *Table) entriesDue(now int64) int64 {
-	if t.aging <= 0 || t.high == 0 {
-		t.sweepTime = now
+// sweep is how far Sweep is.
+type sweep struct {
+	at   uint32 // last entry that was checked
+	time int64  // time up to which entries have been checked
+}
+
+// due returns the number of entries to check now, of those from 1 to high, and counts them as done.
+func (s *sweep) due(now, aging, high int64) int64 {
+	if aging <= 0 || high == 0 {
+		s.time = now
 		return 0
 	}
-	high := int64(t.high)
-	step := max(1, t.aging/(laps*high)) // nanoseconds an entry
-	due := (now - t.sweepTime) / step
+	step := max(1, aging/(laps*high)) // nanoseconds an entry
+	due := (now - s.time) / step
 	if due < 0 || due > high { // the clock went back, or more than a pass is due
 		due = min(max(due, 0), high)
-		t.sweepTime = now - due*step
+		s.time = now - due*step
 	}
 	due = min(due, sweepWindow)
-	t.sweepTime += due * step
+	s.time += due * step
 	return due
 }
 
 // idle reports whether a flow has aged.
-func (t *Table) idle(e *entry, now int64) bool {
-	return t.aging > 0 && now-e.lastSeen > t.aging
-}
+func (e *entry) idle(aging, now int64) bool { return aging > 0 && now-e.lastSeen > aging }
 
 // LastSeen is the time of the last Lookup that found a flow, ns. Only the owner calls it.
 func (t *Table) LastSeen(x Index) int64 { return t.entries[x].lastSeen }
@@ -63,7 +66,7 @@ func (t *Table) renew(x Index, now int64, why Ending) {
 // seen records a packet of a flow. If the flow has been idle for longer than Aging, it ends and another one begins.
 func (t *Table) seen(x Index, now int64) {
 	e := &t.entries[x]
-	if t.idle(e, now) {
+	if e.idle(t.aging, now) {
 		t.aged++
 		t.renew(x, now, Aged)
 		return

@@ -15,11 +15,11 @@ const (
 // insert adds a flow that is not in the table to a slot that is empty.
 func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 	t.dirty = true
-	x := t.unused()
+	x := t.unused.take(t.entries)
 	begin(&t.entries[x], k, now)
 	fill(b, slot, tag(h), x)
 	if uint32(x) <= t.listed {
-		t.list(x)
+		t.twins.list(&t.secret, x, t.Key(x))
 	}
 	if first := t.firstOf(h); b != first {
 		first.moved++
@@ -35,7 +35,7 @@ func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 // evictFor evicts a flow for a key with this hash. It returns an empty slot for the key's flow, in b unless b is nil; no bucket if it may not
 // evict any.
 func (t *Table) evictFor(b *bucket, slot int, h uint64, now int64) (*bucket, int) {
-	v := t.victims.choose(&t.Reader, t.high, h, b != nil, now)
+	v := t.victims.choose(&t.Reader, t.unused.high, h, b != nil, now)
 	if v == None {
 		t.dirty = true
 		t.refused++
@@ -107,16 +107,27 @@ func (t *Table) emptySlot(h uint64) (b *bucket, slot int) {
 	return b, bits.TrailingZeros64(empty) % slots
 }
 
-func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries)-1 }
+// unused are the entries without a flow. Entries from 1 to high have been used; those of them that are free are in a list, linked through
+// entry.lastSeen, whose first one is free.
+type unused struct{ high, free uint32 }
 
-// unused takes a free entry. The table must not be full.
-func (t *Table) unused() Index {
-	if x := t.free; x != 0 {
-		t.free = uint32(t.entries[x].lastSeen - unseen)
+// none reports whether each entry has a flow.
+func (u *unused) none(entries []entry) bool { return u.free == 0 && int(u.high) == len(entries)-1 }
+
+// take takes an entry. There must be one.
+func (u *unused) take(entries []entry) Index {
+	if x := u.free; x != 0 {
+		u.free = uint32(entries[x].lastSeen - unseen)
 		return Index(x)
 	}
-	t.high++
-	return Index(t.high)
+	u.high++
+	return Index(u.high)
+}
+
+// put adds an entry whose flow has ended.
+func (u *unused) put(x Index, e *entry) {
+	e.lastSeen = unseen + int64(u.free)
+	u.free = uint32(x)
 }
 
 // end removes a flow.
@@ -124,7 +135,7 @@ func (t *Table) end(x Index, now int64) {
 	e := &t.entries[x]
 	t.dirty = true
 	why := Evicted
-	if t.idle(e, now) {
+	if e.idle(t.aging, now) {
 		why = Aged
 		t.aged++
 	} else {
@@ -135,11 +146,10 @@ func (t *Table) end(x Index, now int64) {
 	}
 	t.unlink(x)
 	if uint32(x) <= t.listed {
-		t.unlist(x)
+		t.twins.unlist(&t.secret, x, t.Key(x))
 	}
 	e.end()
-	e.lastSeen = unseen + int64(t.free)
-	t.free = uint32(x)
+	t.unused.put(x, e)
 	t.flows--
 }
 

@@ -68,11 +68,10 @@ func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (mis
 	return missed
 }
 
-// agrees checks whether entry x is the flow of a packet and the flow isn't idle. If so, it stores the flow. Entry 0 is that of packets without
-// a flow.
-func (t *Table) agrees(p *packet.Record, x Index, now int64, out *Ref) bool {
-	e := t.entryOf(x)
-	if !e.plainKey().same(KeyOf(p)) || e.lastSeen < now-t.lasting {
+// agrees checks whether an entry, x, is the flow of a packet and the flow has had a packet since aged. If so, it stores the flow. Entry 0 is that
+// of packets without a flow.
+func (e *entry) agrees(p *packet.Record, x Index, aged, now int64, out *Ref) bool {
+	if !e.plainKey().same(KeyOf(p)) || e.lastSeen < aged {
 		return false
 	}
 	e.lastSeen = now
@@ -103,7 +102,7 @@ func (t *Table) lookupSecond(packets []packet.Record, now int64, out []Ref, miss
 	}
 	for m := missed; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m) % maxBurst
-		if t.agrees(&packets[i], t.candidates[i], now, &out[i]) {
+		if x := t.candidates[i]; t.entryOf(x).agrees(&packets[i], x, now-t.lasting, now, &out[i]) {
 			left &^= m & -m
 		}
 	}
@@ -130,7 +129,7 @@ func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed ui
 			continue
 		}
 		b, slot := t.emptySlot(h)
-		if b == nil || t.full() {
+		if b == nil || t.unused.none(t.entries) {
 			if !protected {
 				protected = true
 				t.protect(packets, now, missed)
@@ -160,18 +159,18 @@ func (t *Table) protect(packets []packet.Record, now int64, missed uint64) {
 // added, or the second of two flows with the same tag.
 func (t *Table) find(k *Key, h uint64) Index {
 	b := t.firstOf(h)
-	x := t.in(b, k, tag(h))
+	x := b.find(&t.Reader, k, tag(h))
 	if x == None && b.moved != 0 {
 		_, b = t.bucketsOf(h)
-		x = t.in(b, k, tag(h))
+		x = b.find(&t.Reader, k, tag(h))
 	}
 	return x
 }
 
-// in is the flow of a key in a bucket.
-func (t *Table) in(b *bucket, k *Key, tag uint16) Index {
+// find is the flow of a key in a bucket.
+func (b *bucket) find(r *Reader, k *Key, tag uint16) Index {
 	for m := b.with(tag); m != 0; m &= m - 1 {
-		if x := b.at(bits.TrailingZeros64(m)); t.entryOf(x).plainKey().same(k) {
+		if x := b.at(bits.TrailingZeros64(m)); r.entryOf(x).plainKey().same(k) {
 			return x
 		}
 	}

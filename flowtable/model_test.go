@@ -326,7 +326,7 @@ func (m *model) checkMoved() {
 // checkEntries checks that each used entry is a flow's or in the free list, exactly once.
 func (m *model) checkEntries() {
 	free := map[Index]bool{}
-	for x := Index(m.tab.free); x != None; x = Index(m.tab.entries[x].lastSeen - unseen) {
+	for x := Index(m.tab.unused.free); x != None; x = Index(m.tab.entries[x].lastSeen - unseen) {
 		if free[x] || x > m.tab.High() || m.tab.State(x).Live() {
 			m.t.Fatalf("the free list has entry %d, which is there twice, unused or a flow's", x)
 		}

@@ -101,15 +101,12 @@ type Table struct {
 	observer Observer
 
 	flows  uint32 // entries in use
-	high   uint32 // entries 1..high have been used
 	listed uint32 // flows 1..listed are in lists, see twins
-	free   uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
 	dirty  bool   // counts have changed since publish
 
+	unused  unused
 	victims victims
-
-	sweepAt   uint32 // last entry that Sweep checked
-	sweepTime int64  // time up to which Sweep has checked its entries
+	sweep   sweep
 
 	insertions, aged, evictions, refused uint64
 
@@ -171,7 +168,7 @@ func (t *Table) Beside(array unsafe.Pointer) { t.beside = array }
 func (t *Table) Key(x Index) *Key { return t.entryOf(x).plainKey() }
 
 // High is the highest index that a flow has ever had.
-func (t *Table) High() Index { return Index(t.high) }
+func (t *Table) High() Index { return Index(t.unused.high) }
 
 // published is what Stats reads.
 type published struct {

@@ -61,13 +61,13 @@ func (t *Table) ListTwins() {
 	if t.listed == allListed {
 		return
 	}
-	for range min(listBatch, t.high-t.listed) {
+	for range min(listBatch, t.unused.high-t.listed) {
 		t.listed++
-		if t.State(Index(t.listed)).Live() {
-			t.list(Index(t.listed))
+		if x := Index(t.listed); t.State(x).Live() {
+			t.twins.list(&t.secret, x, t.Key(x))
 		}
 	}
-	if t.listed == t.high {
+	if t.listed == t.unused.high {
 		t.listed = allListed
 		t.twins.listed.Store(true)
 	}
@@ -77,38 +77,37 @@ func (t *Table) ListTwins() {
 func (r *Reader) TwinsListed() bool { return r.twins.listed.Load() }
 
 // headOf is the start of the list for the addresses and QPs of a key.
-func (r *Reader) headOf(k *[keyWords]uint64) *atomic.Uint32 {
-	s := &r.secret
+func (t *twins) headOf(s *[secrets]uint64, k *[keyWords]uint64) *atomic.Uint32 {
 	h := keyhash.Fold(keyhash.Fold(k[0]^s[1], k[1]^s[2])^k[4], keyhash.Fold(k[2]^s[3], k[3]^s[5])^s[4])
-	return &r.twins.heads[uint64(uint32(h))*uint64(len(r.twins.heads))>>32]
+	return &t.heads[uint64(uint32(h))*uint64(len(t.heads))>>32]
 }
 
-// list adds a flow, whose key is complete, to its list.
-func (t *Table) list(x Index) {
-	words := t.entries[x].plainKey().words()
-	head, link := t.headOf(&words), &t.twins.links[x]
+// list adds a flow to the list of its key.
+func (t *twins) list(secret *[secrets]uint64, x Index, k *Key) {
+	words := k.words()
+	head, link := t.headOf(secret, &words), &t.links[x]
 	first := head.Load()
 	link.prev = 0
 	link.next.Store(first)
 	if first != 0 {
-		t.twins.links[first].prev = uint32(x)
+		t.links[first].prev = uint32(x)
 	}
 	head.Store(uint32(x))
 }
 
 // unlist removes a flow from its list. It doesn't change the flow's own next, where a reader may be.
-func (t *Table) unlist(x Index) {
-	link := &t.twins.links[x]
+func (t *twins) unlist(secret *[secrets]uint64, x Index, k *Key) {
+	link := &t.links[x]
 	next := link.next.Load()
 	if next != 0 {
-		t.twins.links[next].prev = link.prev
+		t.links[next].prev = link.prev
 	}
 	if link.prev != 0 {
-		t.twins.links[link.prev].next.Store(next)
+		t.links[link.prev].next.Store(next)
 		return
 	}
-	words := t.entries[x].plainKey().words()
-	t.headOf(&words).Store(next)
+	words := k.words()
+	t.headOf(secret, &words).Store(next)
 }
 
 // Twins finds the flows with the addresses and QPs of k, in whatever scope, and returns their number: at most len(out), if there are as many
@@ -117,11 +116,11 @@ func (t *Table) unlist(x Index) {
 func (r *Reader) Twins(k *Key, out []Twin) int {
 	words := k.words()
 	if !r.TwinsListed() {
-		return r.scan(&words, out)
+		return scan(r, &words, out)
 	}
-	head := r.headOf(&words)
+	head := r.twins.headOf(&r.secret, &words)
 	for range maxWalks {
-		if n, ok := r.walk(&words, head, out); ok {
+		if n, ok := r.twins.walk(r, &words, head, out); ok {
 			return n
 		}
 	}
@@ -130,7 +129,7 @@ func (r *Reader) Twins(k *Key, out []Twin) int {
 }
 
 // scan is the search while not all flows are listed: of all entries that have been used, if those are few.
-func (r *Reader) scan(k *[keyWords]uint64, out []Twin) (n int) {
+func scan(r *Reader, k *[keyWords]uint64, out []Twin) (n int) {
 	for x := 1; x < len(r.entries) && n < len(out); x++ {
 		s := r.State(Index(x))
 		if s == 0 { // entries are first used in their order
@@ -150,7 +149,7 @@ func (r *Reader) scan(k *[keyWords]uint64, out []Twin) (n int) {
 }
 
 // walk is one search; false if it has left its list.
-func (r *Reader) walk(k *[keyWords]uint64, head *atomic.Uint32, out []Twin) (n int, ok bool) {
+func (t *twins) walk(r *Reader, k *[keyWords]uint64, head *atomic.Uint32, out []Twin) (n int, ok bool) {
 	x := head.Load()
 	for range maxWalk {
 		if x == 0 || n == len(out) {
@@ -162,14 +161,14 @@ func (r *Reader) walk(k *[keyWords]uint64, head *atomic.Uint32, out []Twin) (n i
 		for i := range of {
 			of[i] = e.key[i].Load()
 		}
-		if after := State(e.state.Load()); !before.Live() || (before^after)&flowMask != 0 || r.headOf(&of) != head {
+		if after := State(e.state.Load()); !before.Live() || (before^after)&flowMask != 0 || t.headOf(&r.secret, &of) != head {
 			return 0, false
 		}
 		if [keyWords - 1]uint64(of[:]) == [keyWords - 1]uint64(k[:]) {
 			out[n] = Twin{Ref{Index(x), before.Generation()}, packet.Scope(of[keyWords-1])}
 			n++
 		}
-		x = r.twins.links[x].next.Load()
+		x = t.links[x].next.Load()
 	}
 	clear(out[n:])
 	return len(out), true

@@ -63,19 +63,19 @@ func (p *Pairing) matchHash(s *qpSlot) uint64 {
 func (p *Pairing) registered() uint64 {
 	n := ^uint64(0)
 	for _, l := range p.learners {
-		n = min(n, l.registered.Load())
+		n = min(n, l.maps.registered.Load())
 	}
 	return n
 }
 
 // register records that a flow matches a pair without a destination, if there is one. It returns the pair.
-func (l *Learner) register(x flowtable.Index, k *flowtable.Key) *qpSlot {
-	s := l.pairing.hints.Load().undirected(k)
+func (m *maps) register(x flowtable.Index, k *flowtable.Key) *qpSlot {
+	s := m.all.hints.Load().undirected(k)
 	if s == nil {
 		return nil
 	}
-	if added, _ := l.pairing.connections.add(l.pairing.answers, l.pairing.matchHash(s), l.ref(x)); !added {
-		l.skipped()
+	if added, _ := m.all.connections.add(m.all.answers, m.all.matchHash(s), m.flows.ref(x)); !added {
+		m.counts.change().Skipped++
 	}
 	return s
 }
@@ -103,35 +103,34 @@ func (p *Pairing) byUndirected(k *flowtable.Key) Answer {
 }
 
 // recheckMatching applies the present maps to the flows that match a pair without a destination.
-func (l *Learner) recheckMatching(s *qpSlot) {
-	found, n := l.pairing.connections.matching(l.pairing.answers, l.pairing.matchHash(s))
+func (m *maps) recheckMatching(s *qpSlot) {
+	found, n := m.all.connections.matching(m.all.answers, m.all.matchHash(s))
 	for _, r := range found[:n] {
-		t, x, state, ok := l.pairing.answers.find(r)
+		t, x, state, ok := m.all.answers.find(r)
 		if !ok {
 			continue
 		}
 		if k, ok := t.KeyAt(x, state); ok {
-			l.apply(r, l.maps.hasScopeless(&k) && l.pairing.twinned(&k))
+			m.apply(r, m.hasScopeless(&k) && m.all.twinned(&k))
 		}
 	}
 }
 
 // noteAmbiguous counts a flow that a pair without a destination doesn't name because others match it, too.
-func (l *Learner) noteAmbiguous(s *qpSlot, a Answer) {
-	if s != nil && a == 0 && s.since() <= l.pairing.registered() {
-		l.counts.change().Ambiguous++
+func (m *maps) noteAmbiguous(s *qpSlot, a Answer) {
+	if s != nil && a == 0 && s.since() <= m.all.registered() {
+		m.counts.change().Ambiguous++
 	}
 }
 
 // passed counts flows that Sweep has passed, and publishes the number of the map since which it has passed all.
-func (l *Learner) passed(flows uint32, hints *QPMap) {
-	m := &l.maps
-	if m.lap.passed += flows; m.lap.passed >= uint32(l.table.High()) {
-		l.registered.Store(m.lap.serial)
+func (m *maps) passed(flows uint32, hints *QPMap) {
+	if m.lap.passed += flows; m.lap.passed >= uint32(m.flows.table.High()) {
+		m.registered.Store(m.lap.serial)
 		m.lap.serial, m.lap.passed = serialOf(hints), 0
 	}
-	if m.recheckLeft == 0 && l.registered.Load() < serialOf(hints) {
-		m.recheckLeft = min(recheckBatch, uint32(l.table.High()))
+	if m.recheckLeft == 0 && m.registered.Load() < serialOf(hints) {
+		m.recheckLeft = min(recheckBatch, uint32(m.flows.table.High()))
 	}
 }
 

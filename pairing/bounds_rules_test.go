@@ -203,7 +203,6 @@ func TestElimination(t *testing.T) {
 // TestExhausted: all flows become possible again after 0, 1, 3, 7 responses, and so on up to 4095.
 func TestExhausted(t *testing.T) {
 	_, _, b := two(t)
-	f := flow{slot: b}
 	none := func() bool { return b.Row(0)|b.Row(1)|b.Row(2)|b.Row(3) == 0 }
 	for n := range 14 {
 		want, waited := 1<<min(n, 12)-1, 0
@@ -211,7 +210,7 @@ func TestExhausted(t *testing.T) {
 			b.RuleOut(w, ^uint64(0))
 		}
 		for ; none(); waited++ {
-			f.exhausted()
+			exhausted(&b)
 		}
 		if waited-1 != want || b.EditElimination().Retries != uint8(min(n+1, 12)) {
 			t.Errorf("time %d: after %d responses and %d retries, want %d", n, waited-1, b.EditElimination().Retries, want)

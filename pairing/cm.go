@@ -1,6 +1,8 @@
 package pairing
 
 import (
+	"sync/atomic"
+
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/cm"
@@ -48,7 +50,7 @@ func (l *Learner) receiveCM(m *cm.Message) {
 	if !l.waiting.Add(m) {
 		l.counts.change().CMDropped++
 	}
-	l.publishOldest()
+	l.waiting.publish()
 }
 
 // readWaiting reads messages that have waited.
@@ -63,17 +65,23 @@ func (l *Learner) readWaiting() {
 		}
 		l.waiting.Remove()
 	}
-	l.publishOldest()
+	l.waiting.publish()
 }
 
-// publishOldest informs the other workers about the time of this worker's oldest message; 0 for none.
-func (l *Learner) publishOldest() {
+// waiting has the messages of RDMA-CM that wait.
+type waiting struct {
+	cm.Queue
+	oldest atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
+}
+
+// publish informs the other workers about the time of the oldest message.
+func (w *waiting) publish() {
 	time := int64(0)
-	if m := l.waiting.Oldest(); m != nil {
+	if m := w.Oldest(); m != nil {
 		time = m.Time
 	}
-	if l.oldest.Load() != time {
-		l.oldest.Store(time)
+	if w.oldest.Load() != time {
+		w.oldest.Store(time)
 	}
 }
 
@@ -81,7 +89,7 @@ func (l *Learner) publishOldest() {
 // workers, and a DREQ before its REP means nothing.
 func (p *Pairing) readCM(l *Learner, m *cm.Message) bool {
 	for _, o := range p.learners {
-		if t := o.oldest.Load(); o != l && t != 0 && t < m.Time {
+		if t := o.waiting.oldest.Load(); o != l && t != 0 && t < m.Time {
 			return false
 		}
 	}

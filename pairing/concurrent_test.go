@@ -20,7 +20,7 @@ func TestWorkersLearnTogether(t *testing.T) {
 
 func learnTogether(t *testing.T, scope func(port uint16, p *packet.Parsed) packet.Scope) {
 	t.Helper()
-	c := synth.Config{Connections: 64, Messages: 32, Seed: 3, Generations: 1, CM: true, Requesters: synth.FromBoth}
+	c := synth.Config{Connections: 64, Messages: 16, Seed: 3, Generations: 1, CM: true, Requesters: synth.FromBoth}
 	var events [2][]synth.Event
 	traffic := synth.New(c)
 	for e, ok := traffic.Next(); ok; e, ok = traffic.Next() {

@@ -260,14 +260,14 @@ func (f *flow) within(psn uint32) bool {
 }
 
 // noteService records whether the packet's transport service, and so the flow's, is UC.
-func (f *flow) noteService(p *arrival) {
-	f.flags &^= unreliable
+func (t *track) noteService(p *arrival) {
+	t.flags &^= unreliable
 	if isUC(p.Opcode) {
-		f.flags |= unreliable
+		t.flags |= unreliable
 	}
 }
 
 // ofService reports whether the packet's transport service is the flow's (UC or not): a QP has only one service.
-func (f *flow) ofService(p *arrival) bool { return isUC(p.Opcode) == (f.flags&unreliable != 0) }
+func (t *track) ofService(p *arrival) bool { return isUC(p.Opcode) == (t.flags&unreliable != 0) }
 
 func isUC(o packet.Opcode) bool { return o>>5 == packet.UCSendOnly>>5 }

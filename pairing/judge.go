@@ -34,7 +34,7 @@ func (f *flow) judge(p *arrival) {
 	if v.why == EvidencePort {
 		f.l.counts.change().Evidence[EvidencePort]++
 	}
-	if v.sure && !f.provesScopes(&v.peer) {
+	if v.sure && !f.l.pairing.scopes.provedBy(f.l, &f.slot, &v.peer) {
 		v.sure = false
 		f.faster()
 	}

@@ -122,8 +122,8 @@ const (
 // exhausted is called when no flow is left. Either the peer flow doesn't pass through the gateway, or a forged packet or a loss has ruled
 // it out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few rounds, and each round needs
 // one more bit of evidence.
-func (f *flow) exhausted() {
-	t := f.slot.EditElimination()
+func exhausted(slot *store.Slot) {
+	t := slot.EditElimination()
 	if t.Wait > 0 {
 		t.Wait--
 		return
@@ -131,7 +131,7 @@ func (f *flow) exhausted() {
 	t.Retries = min(t.Retries+1, maxWait)
 	t.Restart()
 	t.Wait = 1<<t.Retries - 1
-	f.slot.Anyone()
+	slot.Anyone()
 }
 
 // scan is the result of comparing one response with the flows of the other side.
@@ -162,7 +162,7 @@ func (f *flow) eliminate(p *arrival, ack store.Ack) (any bool) {
 		}
 	}
 	if c.left == 0 && used > 0 { // without flows on the other side there was no round
-		f.exhausted()
+		exhausted(slot)
 	}
 	if c.left == 1 && c.fresh && isACK(p) {
 		if o, ok := slot.Opposite(c.only); ok {

@@ -2,7 +2,6 @@ package pairing
 
 import (
 	"fmt"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -18,12 +17,9 @@ type Learner struct {
 	notes   []note // by the flow's index
 	budget  int    // comparisons left in this burst
 	maps    maps
-	ports   [2]portSet   // scratch of sharing
-	waiting cm.Queue     // messages of RDMA-CM
-	oldest  atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
+	ports   [2]portSet // scratch of sharing
+	waiting waiting
 	counts  counts
-
-	registered atomic.Uint64 // serial number of the hints since which Sweep has passed all flows; for the other workers
 }
 
 // LearnerSize returns the number of bytes that Join needs for a table of this capacity.
@@ -42,14 +38,14 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
 	}
 	l := &Learner{pairing: p, flows: flows{table: t, number: uint64(len(p.learners))}}
-	l.maps.all, l.maps.swept.hints = p, p.hints.Load()
+	l.maps.all, l.maps.flows, l.maps.counts, l.maps.swept.hints = p, &l.flows, &l.counts, p.hints.Load()
 	n := t.Capacity() + 1
 	l.tracks, mem = carve[track](mem, n)
 	l.notes, mem = carve[note](mem, n)
 	l.totals, mem = carve[total](mem, n)
 	l.since, mem = carve[int64](mem, n)
 	messages, _ := carve[cm.Message](mem, cm.MaxWaiting)
-	l.waiting = cm.NewQueue(messages)
+	l.waiting.Queue = cm.NewQueue(messages)
 	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
 	p.learners, p.answers = append(p.learners, l), append(p.answers, &t.Reader)
 	return l, nil
@@ -85,7 +81,7 @@ func (l *Learner) skipped() { l.counts.change().Skipped++ }
 func (l *Learner) Begin(x flowtable.Index) {
 	l.tracks[x] = track{last: inexact}
 	k := l.table.Key(x)
-	match := l.register(x, k)
+	match := l.maps.register(x, k)
 	a, scopeless := l.maps.initial(k, false)
 	if scopeless {
 		l.table.ListTwins() // so that other workers with a twin will find this flow
@@ -102,11 +98,11 @@ func (l *Learner) Begin(x flowtable.Index) {
 		l.counts.flow(a.Evidence())
 	}
 	if scopeless {
-		l.recheckTwins(k, 0)
+		l.maps.recheckTwins(k, 0)
 	}
 	if match != nil {
-		l.noteAmbiguous(match, a)
-		l.recheckMatching(match)
+		l.maps.noteAmbiguous(match, a)
+		l.maps.recheckMatching(match)
 	}
 }
 
@@ -114,12 +110,12 @@ func (l *Learner) Begin(x flowtable.Index) {
 func (l *Learner) End(x flowtable.Index) {
 	if l.maps.scopeless() {
 		if k := l.table.Key(x); l.maps.hasScopeless(k) { // the one that remains may have no twin any more
-			l.recheckTwins(k, l.ref(x))
+			l.maps.recheckTwins(k, l.ref(x))
 		}
 	}
 	if match := l.pairing.hints.Load().undirected(l.table.Key(x)); match != nil {
 		l.pairing.connections.drop(l.pairing.matchHash(match), l.ref(x))
-		l.recheckMatching(match)
+		l.maps.recheckMatching(match)
 	}
 	slot, ok := l.slotOf(x)
 	if !ok {

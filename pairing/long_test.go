@@ -4,6 +4,6 @@ package pairing
 
 const (
 	runsAScene    = 26
-	leastPairs    = 1_000_000
+	leastPairs    = 2_000_000
 	eachPeerScene = 1
 )

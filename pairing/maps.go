@@ -1,6 +1,8 @@
 package pairing
 
 import (
+	"sync/atomic"
+
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
@@ -11,6 +13,8 @@ const recheckBatch = 64 // flows that one Sweep compares with a new map, at most
 // maps is a worker's view of the operator's map and the host agents' hints.
 type maps struct {
 	all    *Pairing
+	flows  *flows
+	counts *counts
 	static *QPMap // the operator's, as of this burst
 	swept  struct {
 		static, hints *QPMap
@@ -24,6 +28,8 @@ type maps struct {
 	}
 	recheckAt   uint32 // the flow that Sweep has rechecked last
 	recheckLeft uint32 // flows that Sweep has yet to compare with these maps
+
+	registered atomic.Uint64 // serial number of the hints since which Sweep has passed all flows; for the other workers
 }
 
 // initial returns a flow's answer when it begins, and whether it has a pair without a scope. UD packets carry their source QP, which is
@@ -122,10 +128,10 @@ func (p *Pairing) twinned(k *flowtable.Key) bool {
 // recheckTwins applies the present maps to all flows with the addresses and QPs of k, except one: when it begins, as another worker may
 // have begun a twin since the flow got its answer, and when it ends. It applies them to at most maxTwins flows: a flow that ends or begins costs no
 // more, and a step of the worker begins and ends a bounded number of flows (flowtable.Table.Lookup and Sweep).
-func (l *Learner) recheckTwins(k *flowtable.Key, except store.Ref) {
-	of, n, several := l.pairing.twins(k, except)
+func (m *maps) recheckTwins(k *flowtable.Key, except store.Ref) {
+	of, n, several := m.all.twins(k, except)
 	for _, flow := range of[:n] {
-		l.apply(flow, several)
+		m.apply(flow, several)
 	}
 }
 
@@ -138,46 +144,51 @@ func (l *Learner) SetStatic(m *QPMap) { l.maps.static = m }
 // compares up to 64 flows with the maps: they get the source QP of the new map, or lose one that only the old map had. It scans the table
 // in a circle, so that every flow is compared with the latest map even if maps change all the time.
 func (l *Learner) Sweep() {
-	m, hints := &l.maps, l.pairing.hints.Load()
+	l.maps.sweep()
+	l.readWaiting()
+	l.counts.publish()
+}
+
+// sweep compares some flows with new maps.
+func (m *maps) sweep() {
+	hints := m.all.hints.Load()
 	if m.scopeless() {
-		l.table.ListTwins()
+		m.flows.table.ListTwins()
 	}
 	registered := uint64(0)
 	if serialOf(hints) != 0 {
-		registered = l.pairing.registered()
+		registered = m.all.registered()
 	}
-	if listed := m.swept.listed || l.pairing.twinsListed(); m.static != m.swept.static || hints != m.swept.hints || listed != m.swept.listed ||
+	if listed := m.swept.listed || m.all.twinsListed(); m.static != m.swept.static || hints != m.swept.hints || listed != m.swept.listed ||
 		registered != m.swept.registered {
 		if registered != m.swept.registered {
 			m.swept.before = m.swept.registered
 		}
 		m.swept.static, m.swept.hints, m.swept.listed, m.swept.registered = m.static, hints, listed, registered
-		m.recheckLeft = uint32(l.table.High())
+		m.recheckLeft = uint32(m.flows.table.High())
 	}
 	n := min(recheckBatch, m.recheckLeft)
 	m.recheckLeft -= n
 	for range n {
-		m.recheckAt = m.recheckAt%uint32(l.table.High()) + 1
-		if x := flowtable.Index(m.recheckAt); l.table.State(x).Live() {
-			k := l.table.Key(x)
-			match := l.register(x, k)
-			l.apply(l.ref(x), m.hasScopeless(k) && l.pairing.twinned(k))
+		m.recheckAt = m.recheckAt%uint32(m.flows.table.High()) + 1
+		if x := flowtable.Index(m.recheckAt); m.flows.table.State(x).Live() {
+			k := m.flows.table.Key(x)
+			match := m.register(x, k)
+			m.apply(m.flows.ref(x), m.hasScopeless(k) && m.all.twinned(k))
 			if match != nil && match.since() > m.swept.before {
-				l.noteAmbiguous(match, l.answer(x))
+				m.noteAmbiguous(match, m.flows.answer(x))
 			}
 		}
 	}
 	if serialOf(hints) != 0 {
-		l.passed(n, hints)
+		m.passed(n, hints)
 	}
-	l.readWaiting()
-	l.counts.publish()
 }
 
 // apply applies the present maps to a flow of any worker, or withdraws a source QP that only the old ones had. It doesn't change a closed
 // record.
-func (l *Learner) apply(r store.Ref, twinned bool) {
-	t, x, s, ok := l.pairing.answers.find(r)
+func (m *maps) apply(r store.Ref, twinned bool) {
+	t, x, s, ok := m.all.answers.find(r)
 	if !ok {
 		return
 	}
@@ -185,14 +196,14 @@ func (l *Learner) apply(r store.Ref, twinned bool) {
 	if !ok {
 		return
 	}
-	says, _ := l.maps.initial(&k, twinned)
-	if l.pairing.answers.change(r, func(a Answer) Answer {
+	says, _ := m.initial(&k, twinned)
+	if m.all.answers.change(r, func(a Answer) Answer {
 		mapped := a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint
 		if a.Ended() != Open || says == 0 && !mapped {
 			return a
 		}
 		return says
 	}) && says != 0 {
-		l.counts.flow(says.Evidence())
+		m.counts.flow(says.Evidence())
 	}
 }

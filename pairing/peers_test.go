@@ -60,7 +60,7 @@ func (b *pairOfBoxes) exchange(now int64) {
 func learnApart(t testing.TB, c synth.Config, change func(*Seen)) (s *score, b *pairOfBoxes) {
 	t.Helper()
 	flows := max(c.Connections, 256) * max(1, c.Tenants) * (c.Generations + 1) * 2
-	b = newPairOfBoxes(t, flows+1024, 200_000)
+	b = newPairOfBoxes(t, flows+1024, 1_000_000)
 	b.change = change
 	traffic := synth.New(c)
 	s = &score{}
@@ -127,15 +127,13 @@ func TestPeersNeverWrong(t *testing.T) {
 
 // TestPeersConfirm: the flows that one box would confirm are confirmed by two.
 func TestPeersConfirm(t *testing.T) {
-	for _, start := range []synth.StartPSN{synth.PSNRandom, synth.PSNZero, synth.PSNWrap} {
-		for _, from := range []synth.Requesters{synth.FromFabric, synth.FromBoth} {
-			c := synth.Config{Seed: 5, StartPSN: start, Requesters: from, Messages: 64, Mix: synth.Mix{Write: 3, Send: 1, Read: 1}}
-			one := learn(t, c)
-			two, b := learnApart(t, c, nil)
-			t.Logf("one box: %v\ntwo: %v; shown %v", one, two, b.results)
-			if two.wrong > 0 || float64(two.confirmed) < .99*float64(one.confirmed) {
-				t.Errorf("two boxes confirm %d of the %d flows that one does, %d wrong", two.confirmed, one.confirmed, two.wrong)
-			}
+	for start, from := range map[synth.StartPSN]synth.Requesters{synth.PSNRandom: synth.FromFabric, synth.PSNZero: synth.FromBoth, synth.PSNWrap: synth.FromFabric} {
+		c := synth.Config{Seed: 5, StartPSN: start, Requesters: from, Messages: 64, Mix: synth.Mix{Write: 3, Send: 1, Read: 1}}
+		one := learn(t, c)
+		two, b := learnApart(t, c, nil)
+		t.Logf("one box: %v\ntwo: %v; shown %v", one, two, b.results)
+		if two.wrong > 0 || float64(two.confirmed) < .99*float64(one.confirmed) {
+			t.Errorf("two boxes confirm %d of the %d flows that one does, %d wrong", two.confirmed, one.confirmed, two.wrong)
 		}
 	}
 }

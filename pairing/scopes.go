@@ -277,38 +277,38 @@ func (f *flow) rejoin() {
 	}
 }
 
-// provesScopes reports whether a pair that a rule is sure of counts as one: it does if both flows are of one scope, or of two that belong together.
-func (f *flow) provesScopes(peer *store.View) bool {
-	g, scopes := f.slot.Group(), &f.l.pairing.scopes
-	if !g.Joins() || scopes.proven(g.Scopes()) {
+// provedBy reports whether a pair that a rule is sure of counts as one: it does if both flows are of one scope, or of two that belong together.
+func (s *scopePairs) provedBy(l *Learner, own *store.Slot, peer *store.View) bool {
+	g := own.Group()
+	if !g.Joins() || s.proven(g.Scopes()) {
 		return true
 	}
-	if f.slot.Identity().IsRemote() || peer.Identity().IsRemote() {
+	if own.Identity().IsRemote() || peer.Identity().IsRemote() {
 		return false
 	}
-	if max(f.slot.Sent().Width(), peer.Sent().Width()) < proofPSNs || f.l.contested(g) {
+	if max(own.Sent().Width(), peer.Sent().Width()) < proofPSNs || s.contested(l, g) {
 		return false
 	}
 	var qps [2]uint64
-	qps[f.slot.Side()], qps[peer.Side()] = uint64(f.slot.Identity().QP()), uint64(peer.Identity().QP())
-	return scopes.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
+	qps[own.Side()], qps[peer.Side()] = uint64(own.Identity().QP()), uint64(peer.Identity().QP())
+	return s.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
 }
 
 // contested reports whether flows of a third scope may belong to one of a joined group's sides: they have no other direction, or have joined another
 // scope that isn't proven to be theirs.
-func (l *Learner) contested(g *store.Group) bool {
-	s := l.pairing.store
-	if !s.Lock.Try() {
+func (s *scopePairs) contested(l *Learner, g *store.Group) bool {
+	groups := l.pairing.store
+	if !groups.Lock.Try() {
 		l.skipped()
 		return true
 	}
-	defer s.Lock.Release()
+	defer groups.Lock.Release()
 	var beside [store.MaxBeside]*store.Group
-	n, all := s.Beside(g.Key(), &beside)
+	n, all := groups.Beside(g.Key(), &beside)
 	l.budget -= n
 	for _, o := range beside[:n] {
 		there, back := o.Flows(0) > 0, o.Flows(1) > 0
-		if there != back && (there || o.Key().Scope != g.Scopes()[1]) || o.Joins() && !l.pairing.scopes.proven(o.Scopes()) {
+		if there != back && (there || o.Key().Scope != g.Scopes()[1]) || o.Joins() && !s.proven(o.Scopes()) {
 			return true
 		}
 	}

@@ -4,6 +4,6 @@ package pairing
 
 const (
 	runsAScene    = 1
-	leastPairs    = 10_000
+	leastPairs    = 12_000
 	eachPeerScene = 12 // of TestPeersNeverWrong
 )

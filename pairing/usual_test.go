@@ -2,5 +2,5 @@
 
 package pairing
 
-// eachScene: half of the scenes, and of each kind of traffic some.
-const eachScene = 2
+// eachScene: a sixth of the scenes, and of each kind of traffic some.
+const eachScene = 6

@@ -216,7 +216,7 @@ func TestFloodOfMessages(t *testing.T) {
 	for range cm.MaxWaiting {
 		l.Sweep()
 	}
-	if l.waiting.Len() != 0 || l.oldest.Load() != 0 {
+	if l.waiting.Len() != 0 || l.waiting.oldest.Load() != 0 {
 		t.Errorf("%d messages wait still", l.waiting.Len())
 	}
 	if s := l.Stats(); s.CMDropped != l.counts.CMDropped || s.CMDropped == 0 {

@@ -57,7 +57,7 @@ func answer(t *testing.T, path string) (r *health.Report, warnings []string) {
 }
 
 // oneIn is how many of the captures TestDiagnose reads: one in so many.
-var oneIn = 4
+var oneIn = 8
 
 // TestDiagnose: of each capture the page shows the verdicts that replay --health prints, with its conclusion, and the connections, hosts and frames of its report.
 func TestDiagnose(t *testing.T) {

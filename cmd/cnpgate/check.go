@@ -186,7 +186,7 @@ func warnOfDelay(i int, p *config.Port) string {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", columns.Ago(k.Nanoseconds()), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, columns.Ago(delay.Nanoseconds()), units.Size(p.Capacity), config.FormatRate(p.Rate), columns.Ago(longestDelay.Nanoseconds()), advice)
+		p.Name, columns.Ago(delay.Nanoseconds()), units.Size(p.Capacity), units.Exact(p.Rate, units.Rates), columns.Ago(longestDelay.Nanoseconds()), advice)
 }
 
 // print prints the table.
@@ -197,7 +197,7 @@ func (r *checked) print(to io.Writer) error {
 	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW")
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		w.row(p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS), orNone(p.RTTNS), len(p.Classes), units.Size(cmp.Or(p.QRefBytes, p.KMinBytes)), units.Size(cmp.Or(p.NotifyAboveBytes, p.KMaxBytes)),
+		w.row(p.Name, p.Role, p.Peer, units.Exact(p.RateBPS, units.Rates), orNone(p.RTTNS), len(p.Classes), units.Size(cmp.Or(p.QRefBytes, p.KMinBytes)), units.Size(cmp.Or(p.NotifyAboveBytes, p.KMaxBytes)),
 			units.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, columns.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
 	}
 	err := w.Flush()

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -72,7 +72,7 @@ func (s *sizeFlag) String() string { return fmt.Sprintf("%dB", *s) }
 func (s *sizeFlag) Type() string { return "size" }
 
 func (s *sizeFlag) Set(text string) error {
-	v, err := config.ParseSize(text)
+	v, err := yamldoc.ParseSize(text)
 	*s = sizeFlag(v)
 	return err
 }
@@ -103,7 +103,7 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.rate, "rate", defaultRate, rate)
 	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
-	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+config.Either(obeyed()))
+	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+yamldoc.Either(obeyed()))
 	complete(c, "accept", obeyed()...)
 	outputFlag(c, &f.output)
 	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
@@ -243,7 +243,7 @@ func (f *endpointFlags) notifications(c *runner.Config) error {
 		c.Trusted = append(c.Trusted, p)
 	}
 	for _, text := range f.accept {
-		if err := config.CheckWord(text, obeyed()); err != nil {
+		if err := yamldoc.CheckWord(text, obeyed()); err != nil {
 			return fmt.Errorf("--accept: %w", err)
 		}
 		c.Accept = append(c.Accept, obeyedKinds[slices.Index(obeyed(), text)])
@@ -267,13 +267,13 @@ func (f *endpointFlags) load(c *runner.Config) error {
 	phases := strings.Split(f.rate, ",")
 	for i, text := range phases {
 		rate, length, timed := strings.Cut(text, ":")
-		bps, err := config.ParseRate(rate)
+		bps, err := yamldoc.ParseRate(rate)
 		if err != nil {
 			return fmt.Errorf("--rate: %w", err)
 		}
 		p := runner.Phase{Rate: int64(min(bps, math.MaxInt64))}
 		if timed {
-			d, err := config.ParseDuration(length)
+			d, err := yamldoc.ParseDuration(length)
 			if err == nil && d <= 0 {
 				err = fmt.Errorf("%v is no time; expected more than 0", d)
 			}

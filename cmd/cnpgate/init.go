@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/propose"
 	"github.com/cnpgate/cnpgate/internal/netif"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 const (
@@ -165,7 +165,7 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		return nil, fmt.Errorf("--socket is %s; expected an absolute path of at most %d bytes", f.socket, longestSocket)
 	}
 	if f.rate != "" {
-		rate, err := config.ParseRate(f.rate)
+		rate, err := yamldoc.ParseRate(f.rate)
 		if err != nil {
 			return nil, fmt.Errorf("--rate: %w", err)
 		}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/nictest"
 )
 
@@ -121,7 +121,7 @@ func (f *nictestFlags) run(c *cobra.Command, _ []string) error {
 func (f *nictestFlags) config() (c nictest.Config, err error) {
 	c = nictest.Config{Bin: int64(f.bin), Patience: int64(f.patience), Longest: int64(f.longest)}
 	if f.rate != "" {
-		rate, err := config.ParseRate(f.rate)
+		rate, err := yamldoc.ParseRate(f.rate)
 		if err != nil {
 			return c, fmt.Errorf("--rate: %w", err)
 		}

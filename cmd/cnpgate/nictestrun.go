@@ -13,18 +13,18 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/nictest"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
 // simulated tests a simulated NIC.
 func (f *nictestFlags) simulated(ctx context.Context, c *cobra.Command, n nictest.Config, nic nictest.Identity) error {
-	line, err := config.ParseRate(cmp.Or(f.rate, "10Gbps"))
+	line, err := yamldoc.ParseRate(cmp.Or(f.rate, "10Gbps"))
 	if err != nil {
 		return fmt.Errorf("--rate: %w", err)
 	}

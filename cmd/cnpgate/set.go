@@ -11,6 +11,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 // notifyMode is another name of the mode send.
@@ -56,17 +57,17 @@ func checkSetting(c *cobra.Command, port string, args []string) error {
 		return seeHelp(c, fmt.Errorf("%d values are given; expected one at most", len(args)-1))
 	}
 	if len(args) > 0 {
-		if err := config.CheckWord(args[0], settings); err != nil {
+		if err := yamldoc.CheckWord(args[0], settings); err != nil {
 			return fmt.Errorf("setting %w", err)
 		}
 	}
 	if port != "" && (len(args) < 2 || args[0] != modeSetting) {
-		return seeHelp(c, fmt.Errorf("--port is given without a mode; expected one: %s", config.Either(config.Modes)))
+		return seeHelp(c, fmt.Errorf("--port is given without a mode; expected one: %s", yamldoc.Either(config.Modes)))
 	}
 	if len(args) < 2 || args[0] == modeSetting && args[1] == notifyMode {
 		return nil
 	}
-	if err := config.CheckWord(args[1], settingWords[args[0]]); err != nil {
+	if err := yamldoc.CheckWord(args[1], settingWords[args[0]]); err != nil {
 		return fmt.Errorf("%s %w", args[0], err)
 	}
 	return nil

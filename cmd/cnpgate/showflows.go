@@ -14,8 +14,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/columns"
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 type flowsFlags struct {
@@ -43,7 +43,7 @@ unchanged and unsorted.`,
 	wordFlag(c, f.filter.value("qp_state"), "qp-state", "", "only flows whose source QP has this state", api.QPStates...)
 	wordFlag(c, f.filter.value("qp_evidence"), "qp-evidence", "", "only flows whose source QP was found so", api.QPEvidences...)
 	intervalFlag(c, &f.interval)
-	checkColumn := func(text string) error { return config.CheckWord(strings.ToLower(text), flowWords) }
+	checkColumn := func(text string) error { return yamldoc.CheckWord(strings.ToLower(text), flowWords) }
 	c.Flags().Var(checkedText{&f.sort, checkColumn}, "sort", "sort by this column")
 	complete(c, "sort", flowWords...)
 	c.Flags().Var(checkedText{&f.columns, func(text string) error { _, err := columnsOf(text); return err }}, "columns", "print these columns, joined by commas")
@@ -111,7 +111,7 @@ func columnsOf(list string) (some []columns.Column, err error) {
 	for _, word := range strings.Split(list, ",") {
 		i := slices.Index(flowWords, strings.ToLower(word))
 		if i < 0 {
-			return nil, config.CheckWord(word, flowWords)
+			return nil, yamldoc.CheckWord(word, flowWords)
 		}
 		some = append(some, all[i])
 	}

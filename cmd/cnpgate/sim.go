@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
 )
@@ -221,7 +221,7 @@ func (f *simFlags) ofResponses(s *scenario.Scenario, swept []scenario.Setting) (
 	}
 	for _, name := range f.responses {
 		if wanted[name] {
-			return nil, fmt.Errorf("--response, of this scenario: %w", config.CheckWord(name, names))
+			return nil, fmt.Errorf("--response, of this scenario: %w", yamldoc.CheckWord(name, names))
 		}
 	}
 	return runs, nil
@@ -280,7 +280,7 @@ func readScenario(name string) ([]byte, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	meant := config.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
+	meant := yamldoc.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
 	if meant != "" {
 		return nil, fmt.Errorf("%s: there is no such file or built-in scenario; did you mean %s?", name, meant)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -65,7 +65,7 @@ func (f *simFlags) drawnResponses() ([]scenario.Response, error) {
 	all := []scenario.Response{scenario.ECN}
 	known := []string{scenario.ECN.String(), scenario.StandardCNP.String(), scenario.LongHaulCNP.String()}
 	for _, name := range names {
-		if err := config.CheckWord(name, known); err != nil {
+		if err := yamldoc.CheckWord(name, known); err != nil {
 			return nil, fmt.Errorf("--response, of drawn networks: %w", err)
 		}
 		for r := scenario.ECN; r <= scenario.StandardCNP; r++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 // explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is. It adds their examples.
@@ -75,7 +75,7 @@ func meantCommand(c *cobra.Command, word string) string {
 			level = append(level, below)
 		}
 	}
-	if i := slices.Index(words, config.Nearest(word, words)); i >= 0 {
+	if i := slices.Index(words, yamldoc.Nearest(word, words)); i >= 0 {
 		return paths[i]
 	}
 	return ""
@@ -98,7 +98,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -socket is six flags of a letter
-		if meant := config.Nearest(name, names); meant != "" {
+		if meant := yamldoc.Nearest(name, names); meant != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, meant)
 		}
 	}
@@ -111,7 +111,7 @@ func valueError(e *pflag.InvalidValueError) error {
 	bits, err := strconv.Atoi(strings.TrimLeft(kind, "uint"))
 	switch {
 	case kind == "duration":
-		_, err := config.ParseDuration(e.GetValue())
+		_, err := yamldoc.ParseDuration(e.GetValue())
 		return err
 	case kind == "int":
 		return fmt.Errorf("%q is not a whole number; expected one such as 1", e.GetValue())
@@ -225,7 +225,7 @@ func hosts(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
 	}
-	p, err := config.ParsePrefix(text)
+	p, err := yamldoc.ParsePrefix(text)
 	if err != nil {
 		err = fmt.Errorf("%w, or an address alone", err)
 	}
@@ -236,7 +236,7 @@ func hosts(text string) (netip.Prefix, error) {
 func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix // nil if there are none
 	for _, text := range texts {
-		p, err := config.ParsePrefix(text)
+		p, err := yamldoc.ParsePrefix(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
@@ -247,8 +247,8 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 
 // wordFlag adds a flag that takes one of some words, which the shell completes.
 func wordFlag(c *cobra.Command, value *string, name, short, usage string, words ...string) {
-	check := func(text string) error { return config.CheckWord(text, words) }
-	c.Flags().VarP(checkedText{value, check}, name, short, usage+": "+config.Either(words))
+	check := func(text string) error { return yamldoc.CheckWord(text, words) }
+	c.Flags().VarP(checkedText{value, check}, name, short, usage+": "+yamldoc.Either(words))
 	complete(c, name, words...)
 }
 

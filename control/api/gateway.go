@@ -17,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 // Health is the answer to GET /v1/health: with status 200 if all ports forward, else with 503.
@@ -253,7 +254,7 @@ func (s *state) setMode(r *request) (any, error) {
 	}
 	mode, port := values["mode"], values["port"]
 	if !slices.Contains(config.Modes, mode) {
-		return nil, failed(http.StatusBadRequest, "mode is %.50q; expected %s", mode, config.Either(config.Modes))
+		return nil, failed(http.StatusBadRequest, "mode is %.50q; expected %s", mode, yamldoc.Either(config.Modes))
 	}
 	if port != "" && !slices.Contains(s.ports, port) {
 		return nil, failed(http.StatusBadRequest, "port is %.50q; expected %s", port, strings.Join(s.ports, ", "))

@@ -1,8 +1,12 @@
 // Package config reads cnpgate's configuration: one strict YAML file becomes one immutable, fully resolved snapshot, or an error that
 // lists every mistake with file, line and column. The snapshot consists of the types that use it: those of the dataplane, and the few below.
 // Defaults are filled in, names are replaced by indices and the queue thresholds are calculated here, so that users of a snapshot need no
-// defaults. The package reads only the given file: it opens no device, reads no clock and has no state. The keys are declared once, in
-// schema.go; docs/configuration.md describes them, and a test compares the two.
+// defaults. The package reads only the given file: it opens no device, reads no clock and has no state.
+//
+// A section of the file is a struct whose tags declare its keys (schema.go; internal/yamldoc explains the tags): form, default, bounds, and what a
+// change of it needs. Parsing, errors with positions, the JSON Schema, the effective configuration and the reload class of a change come from one walk
+// over these structs. What remains here are the rules between keys and what is calculated of them, a file a section, beginning at resolve.
+// docs/configuration.md describes the keys, and a test compares the two.
 package config
 
 import (
@@ -13,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
@@ -36,16 +41,28 @@ type Config struct {
 	Fleet      *Fleet  // nil: the gateway is alone
 	Warnings   []Warning
 
-	document *document // that it comes from
+	doc  *yamldoc.Document // that it comes from
+	root *yamldoc.Node
+	file *document
 }
+
+// What Parse says of a file.
+type (
+	Error    = yamldoc.Error
+	Problem  = yamldoc.Problem
+	Position = yamldoc.Position
+	Warning  = yamldoc.Warning
+)
 
 // DPDK has the settings of the environment abstraction layer (EAL) and of the workers' polling.
 type DPDK struct {
-	Hugepages, InMemory bool
-	EALArgs             []string // passed unchanged, after the gateway's own
-	Workers             []int    // cores, one worker each; at least one
-	Burst               int      // frames per port and direction in one cgo call, 1 to 64
-	Backoff             bool     // an idle worker sleeps after empty polls; else it never does
+	Hugepages bool     `key:"hugepages" default:"true"`
+	InMemory  bool     `key:"in_memory" default:"false"`
+	EALArgs   []string `key:"eal_args"`                                                              // passed unchanged, after the gateway's own
+	Workers   []int    `key:"workers" default:"[1]" items:"1" min:"0" max:"1023" unique:"this core"` // cores, one worker each
+	Burst     int      `key:"burst" default:"32" min:"1" max:"64"`                                   // frames per port and direction in one cgo call
+	// Backoff: an idle worker sleeps after empty polls; else it never does.
+	Backoff bool `key:"idle" default:"poll" one:"poll|backoff" because:"the default reaction of flow_control, and with it the headroom, depends on it"`
 }
 
 // Port is one port with its egress queue and the queue's part of the policy. Paced is that of all workers together. Frames, at least 64, is a
@@ -65,101 +82,49 @@ type Endpoint = prefix.Entry[congestion.Preference]
 // QPPair is a connection that the operator configured: packets from Source to QP DestinationQP at Destination come from QP SourceQP,
 // and vice versa.
 type QPPair struct {
-	Source, Destination     netip.Addr
-	SourceQP, DestinationQP uint32 // 24 bits
-	Tags, Tunnel            string // of the connection, as in a file; "" for both: whichever is the only one with such flows
+	Source        netip.Addr `key:"source_ip" required:"yes"`
+	Destination   netip.Addr `key:"destination_ip" required:"yes"`
+	SourceQP      uint32     `key:"source_qp" required:"yes" min:"2" max:"16777214"`
+	DestinationQP uint32     `key:"destination_qp" required:"yes" min:"2" max:"16777214"`
+	// Tags and Tunnel are of the connection; "" for both: whichever is the only one with such flows.
+	Tags   string `key:"tags" form:"tags"`
+	Tunnel string `key:"tunnel" form:"tunnel"`
 }
 
-// ScopePair is the VLANs or tunnels of the two directions of some connections, as in a file; "" for none.
-type ScopePair struct{ Tags, Tunnel, OtherTags, OtherTunnel string }
+// ScopePair is the VLANs or tunnels of the two directions of some connections; "" for none.
+type ScopePair struct {
+	Tags        string `key:"tags" form:"tags"`
+	Tunnel      string `key:"tunnel" form:"tunnel"`
+	OtherTags   string `key:"other_tags" form:"tags"`
+	OtherTunnel string `key:"other_tunnel" form:"tunnel"`
+}
 
-// Management has the addresses of the API and the metrics.
+// Management has the addresses of the API and the metrics; "" for none.
 type Management struct {
-	Socket  string // path of the API's Unix socket; empty: no API
-	Metrics string // address and port for Prometheus; empty: none
-	IPFIX   string // address and UDP port of a collector of flow records; empty: none
-	Web     *Web   // nil: no page
-	// LogLevel is the lowest level that is logged: debug, info, warn or error.
-	LogLevel string
-	// LogFormat is text or json; "": as it suits where the log goes.
-	LogFormat string
+	Socket   string `key:"listen" form:"listener"` // path of the API's Unix socket
+	Metrics  string `key:"metrics" form:"socket"`  // address and port for Prometheus
+	IPFIX    string `key:"ipfix" form:"socket"`    // address and UDP port of a collector of flow records
+	Web      *Web   `key:"web" absent:"off"`       // nil: no page
+	LogLevel string `key:"log_level" default:"info" one:"debug|info|warn|error"`
+	// LogFormat is "" if it is as it suits where the log goes.
+	LogFormat string `key:"log_format" one:"text|json" reload:"restart" because:"the log is opened before everything else"`
 }
 
-// Web is where the gateway serves its page, and what protects it.
+// Web is where the gateway serves its page, and what protects it: without Certificate, HTTP without TLS.
 type Web struct {
-	Listen           string // address and port
-	Certificate, Key string // paths of PEM files; empty: HTTP without TLS
-	TokenFile        string // path; empty: no token
+	Listen      string `key:"listen" form:"socket" required:"given" expects:"such as 127.0.0.1:8420, or no web section for no page"`
+	Certificate string `key:"certificate" form:"file" expects:"/etc/cnpgate/web-certificate" with:"key"`
+	Key         string `key:"key" form:"file" expects:"/etc/cnpgate/web-key" with:"certificate"`
+	TokenFile   string `key:"token_file" form:"file" expects:"/etc/cnpgate/web-token_file"`
 }
 
 // Bypass is the heartbeat to a device that connects the two sides past the gateway once the heartbeat stops.
 type Bypass struct {
-	File        string        // "": Command
-	Values      []string      // written to File in turn
-	Command     []string      // run at each beat
-	Interval    time.Duration // between two beats
-	WorkersOnly bool          // the heartbeat goes on while a port doesn't forward
-}
-
-// BGP has the settings of the BGP speaker, which announces and learns by which proxy senders are notified.
-type BGP struct {
-	AS       uint32
-	RouterID netip.Addr // IPv4
-	// IPv4 and IPv6 are the addresses of a kernel interface from which sessions are opened and at which they are accepted. The zero Addr: none.
-	IPv4, IPv6     netip.Addr
-	Port           uint16 // at which sessions are accepted; 0: none are
-	Characteristic uint16 // code of the PNC characteristic
-	Announce       []netip.Prefix
-	// NextHopIPv4 and NextHopIPv6 are the next hops of the prefixes announced, by IP version. The zero Addr: no prefix of that version is announced.
-	NextHopIPv4, NextHopIPv6 netip.Addr
-	// ProxyIPv4 and ProxyIPv6 are the addresses at which this gateway receives notifications about the announced prefixes. At least one is set.
-	ProxyIPv4, ProxyIPv6 netip.Addr
-	Accept               []BGPAccept
-	GracefulRestart      bool // routes of a peer that restarts stay for its restart time
-	HoldTime             time.Duration
-	ConnectRetry         time.Duration
-	Peers                []BGPPeer
-}
-
-// BGPAccept accepts the prefixes within a prefix that are at most MaxLength bits long.
-type BGPAccept struct {
-	Prefix    netip.Prefix
-	MaxLength int
-}
-
-// Accepts reports whether an entry accepts a prefix.
-func (a *BGPAccept) Accepts(p netip.Prefix) bool {
-	return a.Prefix.Bits() <= p.Bits() && p.Bits() <= a.MaxLength && a.Prefix.Contains(p.Addr())
-}
-
-// BGPPeer is a BGP neighbor.
-type BGPPeer struct {
-	Address      netip.Addr
-	AS           uint32
-	Port         uint16
-	PasswordFile string // has the password of TCP-MD5 (RFC 2385); "" for none
-	Passive      bool   // the peer opens the session
-	Multihop     uint8  // TTL of packets to a peer of another AS that isn't on the link; 0: it is
-	TTLSecurity  uint8  // hops at most to the peer (RFC 5082); 0: not checked
-	IPv4, IPv6   bool   // families of prefixes exchanged
-	MaxPrefixes  int    // of a family; the session ends if the peer sends more
-}
-
-// OSPF has the settings of the client of ospfd, which announces and learns by which proxy senders are notified.
-type OSPF struct {
-	API      netip.AddrPort // of ospfd: an IPv4 address
-	Announce []netip.Prefix // IPv4
-	// Proxy is the IPv4 address at which this gateway receives notifications about the announced prefixes. The zero Addr: it announces none.
-	Proxy  netip.Addr
-	Accept []BGPAccept // as of BGP
-}
-
-// OSPF6 has the settings of the client of ospf6d, which learns by which proxy senders are notified.
-type OSPF6 struct {
-	Socket   string // path of ospf6d's vty socket
-	Interval time.Duration
-	Proxy    netip.Addr // the gateway's IPv6 address as a proxy, from which it learns nothing; the zero Addr: none
-	Accept   []BGPAccept
+	File        string        `key:"file" form:"file" expects:"/sys/class/gpio/gpio17/value or /dev/watchdog1"` // "": Command
+	Values      []string      `key:"values" default:"['1', '0']" items:"1" most:"2"`                            // written to File in turn
+	Command     []string      `key:"command" items:"1" most:"16" without:"file"`                                // run at each beat
+	Interval    time.Duration `key:"interval" default:"100ms" min:"10ms" max:"10s"`                             // between two beats
+	WorkersOnly bool          `key:"requires" default:"ports" one:"ports|workers"`                              // the heartbeat goes on while a port doesn't forward
 }
 
 // The words of notifications.mode.

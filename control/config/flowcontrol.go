@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,42 +21,39 @@ const (
 
 // resolveFlowControl completes the settings of a port's flow control, and checks its classes' priorities.
 func (r *portResolver) resolveFlowControl() {
-	s, p := r.s, r.p
-	f := p.FlowControl
-	if f != nil {
-		if !s.FlowControl.Speed.given {
-			f.Speed = s.Rate.V
-		}
+	s, of := r.s, &r.s.FlowControl
+	var f *link.FlowControl
+	if speed := cmp.Or(of.Speed, s.Rate); r.Given(of) && speed > 0 { // else its mistake is reported
+		f = &link.FlowControl{Speed: speed, Watchdog: lossless.Watchdog{
+			Action: lossless.Action(of.Watchdog.Action), Detection: int64(of.Watchdog.Detection), Restoration: int64(of.Watchdog.Restoration)}}
 		for class := range f.Priority {
 			f.Priority[class] = -1
 		}
-		if f.Speed == 0 {
-			p.FlowControl = nil // its mistake is reported
-		}
+		r.p.FlowControl = f
 	}
-	for i := range s.TrafficClasses.Items {
-		switch c := &s.TrafficClasses.Items[i]; {
-		case !c.Priority.given || !c.Priority.valid:
+	for i := range s.TrafficClasses {
+		switch c := &s.TrafficClasses[i]; {
+		case !r.Given(&c.Priority) || !r.Valid(&c.Priority):
 		case f != nil:
-			f.Priority[i] = int8(c.Priority.V)
-		case !c.Lossless.V:
-			r.warn(c.Priority.place, "has no effect, as the port has no flow_control; add flow_control, or remove the priority")
+			f.Priority[i] = int8(c.Priority)
+		case !c.Lossless:
+			r.Warn(&c.Priority, "has no effect, as the port has no flow_control; add flow_control, or remove the priority")
 		}
 	}
 }
 
 // linkOf is the link of a port with flow control.
-func linkOf(doc *document, s *portSection, speed uint64) lossless.Link {
-	l := lossless.Link{Speed: speed, Frame: frameLength(int(s.MTU.V)), Response: lossless.Response(speed), Reaction: int64(pollReaction)}
-	if doc.DPDK.Idle.V == idleBackoff {
+func (r *resolver) linkOf(s *portSection, speed uint64) lossless.Link {
+	f := &s.FlowControl
+	l := lossless.Link{Speed: speed, Cable: f.Cable, Frame: frameLength(int(s.MTU)), Response: lossless.Response(speed), Reaction: int64(cmp.Or(f.Reaction, pollReaction))}
+	if r.Given(&f.Response) {
+		l.Response = int64(f.Response)
+	}
+	if r.doc.DPDK.Backoff && f.Reaction == 0 {
 		l.Reaction = int64(backoffReaction)
 	}
-	fill(&l, &s.FlowControl)
 	return l
 }
-
-// idleBackoff is the number of the word backoff in the schema.
-const idleBackoff = 1
 
 // frameLength is the length in bytes of the longest frame of an MTU, with two VLAN tags, without FCS.
 func frameLength(mtu int) int { return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen }
@@ -64,30 +62,30 @@ func frameLength(mtu int) int { return mtu + packet.EthernetLen + packet.MaxTags
 func (r *portResolver) resolveLossless(ports []Port) {
 	s, p := r.s, r.p
 	peer := &ports[p.Peer]
-	for i := range s.TrafficClasses.Items {
-		c := &s.TrafficClasses.Items[i]
+	for i := range s.TrafficClasses {
+		c := &s.TrafficClasses[i]
 		switch {
-		case !c.Lossless.V && (c.XOff.given || c.XOn.given):
-			at := c.XOff.place
-			if !at.given {
-				at = c.XOn.place
+		case !c.Lossless && (r.Given(&c.XOff) || r.Given(&c.XOn)):
+			at := &c.XOff
+			if !r.Given(at) {
+				at = &c.XOn
 			}
-			r.problem(at, "belongs to a lossless class; set lossless to true, or remove it")
-		case !c.Lossless.V:
+			r.Problem(at, "belongs to a lossless class; set lossless to true, or remove it")
+		case !c.Lossless:
 		case p.Role != dataplane.WAN:
-			r.problem(c.Lossless.place, "only a class of a WAN port can be lossless: PFC is sent to the fabric")
-		case !c.Priority.given:
-			r.problem(c.Lossless.place, "a lossless class needs a priority, 0 to 7: the one that its frames have in the fabric's PFC")
+			r.Problem(&c.Lossless, "only a class of a WAN port can be lossless: PFC is sent to the fabric")
+		case !r.Given(&c.Priority):
+			r.Problem(&c.Lossless, "a lossless class needs a priority, 0 to 7: the one that its frames have in the fabric's PFC")
 		case peer.FlowControl == nil:
-			r.problem(c.Lossless.place, "the peer %s has no flow_control, so no PFC can be sent; add flow_control: {} to it", peer.Name)
-		case s.QueueCapacity.valid || !s.QueueCapacity.given:
-			peerSection := &r.doc.Ports.Items[p.Peer]
-			l := linkOf(r.doc, peerSection, peer.FlowControl.Speed)
-			if len(r.doc.DPDK.Workers.Items) > 1 {
-				l.Shared = s.Rate.V
+			r.Problem(&c.Lossless, "the peer %s has no flow_control, so no PFC can be sent; add flow_control: {} to it", peer.Name)
+		case r.Valid(&s.QueueCapacity) || !r.Given(&s.QueueCapacity):
+			peerSection := &r.doc.Ports[p.Peer]
+			l := r.linkOf(peerSection, peer.FlowControl.Speed)
+			if len(r.doc.DPDK.Workers) > 1 {
+				l.Shared = s.Rate
 			}
-			t, ok := r.lossless(c, &l, peerSection.FlowControl.Limit.V)
-			peer.FlowControl.Lossless[i] = link.Lossless{On: ok, Priority: uint8(c.Priority.V), Thresholds: t}
+			t, ok := r.lossless(c, &l, peerSection.FlowControl.Limit)
+			peer.FlowControl.Lossless[i] = link.Lossless{On: ok, Priority: uint8(c.Priority), Thresholds: t}
 		}
 	}
 }
@@ -97,27 +95,27 @@ func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Du
 	p := r.p
 	headroom := l.Headroom()
 	p.Frames = max(p.Frames, 2*l.Frames())
-	if p.Capacity == 0 || c.XOff.given && !c.XOff.valid || c.XOn.given && !c.XOn.valid {
+	if p.Capacity == 0 || r.Given(&c.XOff) && !r.Valid(&c.XOff) || r.Given(&c.XOn) && !r.Valid(&c.XOn) {
 		return none, false // the mistake is reported
 	}
-	at, gap := c.XOff.place, uint64(gapFrames*l.Frame)
-	xoff := c.XOff.V
-	if !c.XOff.given {
-		at = c.Lossless.place
+	at, gap := r.At(&c.XOff), uint64(gapFrames*l.Frame)
+	xoff := c.XOff
+	if !r.Given(&c.XOff) {
+		at = r.At(&c.Lossless)
 		xoff = p.Capacity - min(headroom, p.Capacity)
 	}
-	if xoff+headroom > p.Capacity || xoff <= gap && !c.XOn.given {
-		r.problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
+	if xoff+headroom > p.Capacity || xoff <= gap && !r.Given(&c.XOn) {
+		r.Problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
 			units.Exact(xoff, units.Sizes), units.Exact(headroom, units.Sizes), units.Exact(p.Capacity, units.Sizes), explainHeadroom(l),
 			units.Exact(max(xoff, gap+1)+headroom, units.Sizes))
 		return none, false
 	}
 	xon := xoff - max(xoff/gapShare, gap)
-	if c.XOn.given {
-		xon = c.XOn.V
+	if r.Given(&c.XOn) {
+		xon = c.XOn
 	}
 	if xon >= xoff {
-		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", units.Exact(xon, units.Sizes), units.Exact(xoff, units.Sizes))
+		r.Problem(&c.XOn, "%s is not below XOff, which is %s; expected less", units.Exact(xon, units.Sizes), units.Exact(xoff, units.Sizes))
 		return none, false
 	}
 	r.warnLossless(c, l, limit, xoff, xon)
@@ -131,19 +129,19 @@ func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Du
 // warnLossless warns of valid thresholds with unexpected effects.
 func (r *portResolver) warnLossless(c *classSection, l *lossless.Link, limit time.Duration, xoff, xon uint64) {
 	s, p := r.s, r.p
-	at := c.Lossless.place
+	at := &c.Lossless
 	if xoff <= p.Policy.KMax {
-		r.warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",
+		r.Warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",
 			units.Exact(xoff, units.Sizes), units.Exact(p.Policy.KMax, units.Sizes))
 	}
 	const bitsPerByte = 8
-	drain := time.Duration(float64(xoff-xon) * bitsPerByte / float64(s.Rate.V) * float64(time.Second))
+	drain := time.Duration(float64(xoff-xon) * bitsPerByte / float64(s.Rate) * float64(time.Second))
 	if drain >= limit {
-		r.warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
-			drain.Round(time.Microsecond), units.Exact(s.Rate.V, units.Rates), limit)
+		r.Warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
+			drain.Round(time.Microsecond), units.Exact(s.Rate, units.Rates), limit)
 	}
 	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2); time.Duration(l.Reaction) > half {
-		r.warn(at, "a pause lasts %s at %s, and flow_control.reaction of the peer is %s: it may end before it is renewed; expected a reaction of at most %s",
+		r.Warn(at, "a pause lasts %s at %s, and flow_control.reaction of the peer is %s: it may end before it is renewed; expected a reaction of at most %s",
 			2*half, units.Exact(l.Speed, units.Rates), time.Duration(l.Reaction), half)
 	}
 }

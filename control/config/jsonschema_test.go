@@ -39,8 +39,8 @@ func TestJSONSchemaIsComplete(t *testing.T) {
 		}
 	})
 	for _, k := range allKeys() {
-		if !found[k.path] {
-			t.Errorf("%s: not in the JSON Schema", k.path)
+		if !found[k.Path] {
+			t.Errorf("%s: not in the JSON Schema", k.Path)
 		}
 	}
 }

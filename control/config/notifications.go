@@ -3,59 +3,112 @@ package config
 import (
 	"fmt"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
+	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
+// notificationResolver resolves what is sent, and to whom.
+type notificationResolver struct{ *resolver }
+
+// kindSection is what a file says about a kind of notification, which may have several formats.
+type kindSection struct {
+	enabled *bool
+	mode    int
+	formats []Format
+}
+
+// kindsOf are the kinds of a document, the one to proxies last.
+func kindsOf(doc *document) []kindSection {
+	n := &doc.Notifications
+	return []kindSection{
+		{&n.FastCNP.Enabled, n.FastCNP.Mode, []Format{packet.FastCNP}},
+		{&n.LongHaulCNP.Enabled, n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
+		{&n.PPFC.Enabled, n.PPFC.Mode, []Format{packet.PPFC}},
+		{&n.StandardCNP.Enabled, n.StandardCNP.Mode, []Format{packet.StandardCNP}},
+		{&doc.Proxy.Enabled, doc.Proxy.Mode, []Format{packet.ProxyNotification}},
+	}
+}
+
+// resolve sets what is sent and what is in it.
+func (r *notificationResolver) resolve(p *dataplane.Policy) {
+	n := &r.doc.Notifications
+	for _, k := range kindsOf(r.doc) {
+		for _, f := range k.formats {
+			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled, k.mode == modeObserve
+		}
+	}
+	p.PerDestination, p.PerPort = ratelimit.PerSecond(n.Limits.PerDestination), ratelimit.PerSecond(n.Limits.PerPort)
+	p.PerProxy = ratelimit.PerSecond(r.doc.Proxy.Limits.PerProxy)
+	s, b, own := &n.StandardCNP, &p.Build, &p.Build.CNP
+	b.DSCP, b.FlowPKey, b.ICRCExtensionHeaders = n.DSCP, n.FlowPKey, n.FastCNP.ICRCExtensionHeaders
+	b.Code.FastCNPOption, b.Code.FastCNPTraceOption = n.FastCNP.OptionType, n.FastCNP.OptionType
+	if r.Given(&n.FastCNP.TraceOptionType) {
+		b.Code.FastCNPTraceOption = n.FastCNP.TraceOptionType
+	}
+	b.Code.LongHaulICMPv6Type, b.Code.ExtensionClass, b.Code.ProxyPort = n.LongHaulCNP.ICMPv6Type, n.LongHaulCNP.ExtensionClass, r.doc.Proxy.Port
+	dscp := n.DSCP
+	if r.Given(&s.DSCP) {
+		dscp = s.DSCP
+	}
+	own.Own, own.Class, own.MayFragment, own.HopLimit, own.FromGateway = true, dscp<<2|uint8(s.ECN), !s.DontFragment, s.TTL, s.FromGateway
+	own.OwnPort, own.Port = r.Given(&s.SourcePort), s.SourcePort
+	p.Who.CNPFromGateway = s.FromGateway
+	if x := &n.LongHaulCNP.Extensions; x.Timestamp || x.Device != "" || x.Path != "" {
+		p.Extension, p.Timestamp = &cnpgen.Extension{Device: []byte(x.Device), Path: []byte(x.Path)}, x.Timestamp
+	}
+	r.checkICMPv6Type()
+}
+
 // checkSources checks that the gateway has an address for the notifications that it sends.
-func (r *resolver) checkSources() {
+func (r *notificationResolver) checkSources() {
 	g, n := &r.doc.Gateway, &r.doc.Notifications
-	if !g.valid {
+	if !r.Valid(g) {
 		return
 	}
-	has4, has6 := g.IPv4.given, g.IPv6.given // even an invalid one shows the intention
-	if n.FastCNP.Enabled.V && !has6 {
-		r.problem(n.FastCNP.Enabled.place, "Fast CNP is IPv6 and needs a source address; set ipv6 in gateway (%s)", r.position(g.place))
+	has4, has6 := r.Given(&g.IPv4), r.Given(&g.IPv6) // even an invalid one shows the intention
+	if n.FastCNP.Enabled && !has6 {
+		r.Problem(&n.FastCNP.Enabled, "Fast CNP is IPv6 and needs a source address; set ipv6 in gateway (%s)", r.Position(g))
 	}
-	if n.PPFC.Enabled.V && !has4 && !has6 {
-		r.problem(n.PPFC.Enabled.place, "PPFC needs a source address; set ipv4, ipv6 or both in gateway (%s)", r.position(g.place))
+	if n.PPFC.Enabled && !has4 && !has6 {
+		r.Problem(&n.PPFC.Enabled, "PPFC needs a source address; set ipv4, ipv6 or both in gateway (%s)", r.Position(g))
 	}
-	if n.LongHaulCNP.Enabled.V && !has4 && !has6 {
-		r.problem(n.LongHaulCNP.Enabled.place, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
-			r.position(g.place))
+	if n.LongHaulCNP.Enabled && !has4 && !has6 {
+		r.Problem(&n.LongHaulCNP.Enabled, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
+			r.Position(g))
 	}
-	if n.StandardCNP.Enabled.V && n.StandardCNP.Source.V == sourceGateway && !has4 && !has6 {
-		r.problem(n.StandardCNP.Source.place, "a standard CNP from the gateway needs a source address; set ipv4, ipv6 or both in gateway (%s), or source to receiver",
-			r.position(g.place))
+	if n.StandardCNP.Enabled && n.StandardCNP.FromGateway && !has4 && !has6 {
+		r.Problem(&n.StandardCNP.FromGateway, "a standard CNP from the gateway needs a source address; set ipv4, ipv6 or both in gateway (%s), or source to receiver",
+			r.Position(g))
 	}
 	if !has4 && !has6 {
 		return // formats that can't be sent are reported already
 	}
-	for i := range r.doc.Endpoints.Items {
-		r.warnUnreachable(&r.doc.Endpoints.Items[i], has4, has6)
+	for i := range r.doc.Endpoints {
+		r.warnUnreachable(&r.doc.Endpoints[i], has4, has6)
 	}
 }
 
-// sourceGateway is the number of the word gateway in the schema.
-const sourceGateway = 1
-
 // warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. By default, a standard CNP has the
 // receiver's.
-func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
-	n, is4 := &r.doc.Notifications, s.Prefix.V.Addr().Is4()
-	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
+func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
+	n, is4 := &r.doc.Notifications, s.Prefix.Addr().Is4()
+	if !r.Valid(&s.Prefix) || is4 && has4 || !is4 && has6 {
 		return
 	}
 	enabled := [packet.SentNotifications]bool{
-		packet.LongHaulCNP: n.LongHaulCNP.Enabled.V, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, packet.PPFC: n.PPFC.Enabled.V,
-		packet.StandardCNP: n.StandardCNP.Enabled.V && n.StandardCNP.Source.V == sourceGateway,
+		packet.LongHaulCNP: n.LongHaulCNP.Enabled, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled, packet.PPFC: n.PPFC.Enabled,
+		packet.StandardCNP: n.StandardCNP.Enabled && n.StandardCNP.FromGateway,
 	}
-	for i := range s.Accepts.Items {
-		if f := &s.Accepts.Items[i]; f.valid && enabled[f.V] {
+	for i := range s.Accepts {
+		if f := &s.Accepts[i]; r.Valid(f) && enabled[*f] {
 			family := "ipv6"
 			if is4 {
 				family = "ipv4"
 			}
-			r.warn(f.place, "can't be sent to %s, as gateway.%s is not set", s.Prefix.V, family)
+			r.Warn(f, "can't be sent to %s, as gateway.%s is not set", s.Prefix, family)
 			return
 		}
 	}
@@ -63,10 +116,10 @@ func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
 
 // warnUnused warns of formats that are enabled but that no endpoint accepts, and of formats that endpoints accept but that are not enabled. Neither
 // is ever sent.
-func (r *resolver) warnUnused() {
-	granted := grants(&r.doc.Endpoints)
+func (r *notificationResolver) warnUnused() {
+	granted := r.grants()
 	for _, s := range kindsOf(r.doc)[:4] { // no endpoint accepts those to proxies
-		if s.enabled.V {
+		if *s.enabled {
 			r.warnNotGranted(s, granted)
 		} else {
 			r.warnNotEnabled(s, granted)
@@ -75,19 +128,19 @@ func (r *resolver) warnUnused() {
 }
 
 // grants returns for each format the places in accepts that name it, in the order of the file.
-func grants(endpoints *list[endpointSection]) (places [packet.SentNotifications][]place) {
-	for i := range endpoints.Items {
-		accepts := &endpoints.Items[i].Accepts
-		for j := range accepts.Items {
-			if item := &accepts.Items[j]; item.valid {
-				places[item.V] = append(places[item.V], item.place)
+func (r *notificationResolver) grants() (places [packet.SentNotifications][]*Format) {
+	for i := range r.doc.Endpoints {
+		accepts := r.doc.Endpoints[i].Accepts
+		for j := range accepts {
+			if item := &accepts[j]; r.Valid(item) {
+				places[*item] = append(places[*item], item)
 			}
 		}
 	}
 	return places
 }
 
-func (r *resolver) warnNotGranted(s kindSection, granted [packet.SentNotifications][]place) {
+func (r *notificationResolver) warnNotGranted(s kindSection, granted [packet.SentNotifications][]*Format) {
 	var names []string
 	for _, f := range s.formats {
 		if len(granted[f]) > 0 {
@@ -95,11 +148,11 @@ func (r *resolver) warnNotGranted(s kindSection, granted [packet.SentNotificatio
 		}
 		names = append(names, f.String())
 	}
-	r.warn(s.enabled.place, "has no effect, as no endpoint accepts %[1]s; add %[1]s to accepts of the endpoints that understand it", either(names))
+	r.Warn(s.enabled, "has no effect, as no endpoint accepts %[1]s; add %[1]s to accepts of the endpoints that understand it", yamldoc.Either(names))
 }
 
 // warnNotEnabled warns once per format, however many endpoints accept it.
-func (r *resolver) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]place) {
+func (r *notificationResolver) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]*Format) {
 	for _, f := range s.formats {
 		if len(granted[f]) == 0 {
 			continue
@@ -110,13 +163,13 @@ func (r *resolver) warnNotEnabled(s kindSection, granted [packet.SentNotificatio
 		} else if more > 1 {
 			also = fmt.Sprintf(" here and in %d more entries", more)
 		}
-		r.warn(granted[f][0], "%s has no effect%s, as it is not enabled; set %s to true, or remove it here", f, also, s.enabled.path)
+		r.Warn(granted[f][0], "%s has no effect%s, as it is not enabled; set %s to true, or remove it here", f, also, r.At(s.enabled).Path)
 	}
 }
 
 // icmpv6Range is a run of ICMPv6 types with one owner.
 type icmpv6Range struct {
-	first, last int64
+	first, last uint8
 	owner, rfc  string
 }
 
@@ -149,19 +202,19 @@ var assignedICMPv6 = []icmpv6Range{
 const reservedICMPv6 = 255
 
 // checkICMPv6Type refuses a type that has another meaning for every IPv6 host.
-func (r *resolver) checkICMPv6Type() {
+func (r *notificationResolver) checkICMPv6Type() {
 	s := &r.doc.Notifications.LongHaulCNP.ICMPv6Type
-	if !s.valid {
+	if !r.Valid(s) {
 		return
 	}
 	for _, a := range assignedICMPv6 {
-		if a.first <= s.V && s.V <= a.last {
-			r.problem(s.place, "%d is assigned to %s (%s); expected a type that IANA has not assigned: 162 to 254, of which 200 and 201 are for "+
-				"private experimentation (RFC 4443)", s.V, a.owner, a.rfc)
+		if a.first <= *s && *s <= a.last {
+			r.Problem(s, "%d is assigned to %s (%s); expected a type that IANA has not assigned: 162 to 254, of which 200 and 201 are for "+
+				"private experimentation (RFC 4443)", *s, a.owner, a.rfc)
 			return
 		}
 	}
-	if s.V == reservedICMPv6 {
-		r.warn(s.place, "%d is reserved for expansion of the range of types (RFC 4443 2.1); 200 and 201 are for private experimentation", s.V)
+	if *s == reservedICMPv6 {
+		r.Warn(s, "%d is reserved for expansion of the range of types (RFC 4443 2.1); 200 and 201 are for private experimentation", *s)
 	}
 }

@@ -2,13 +2,15 @@ package config
 
 import (
 	"cmp"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -18,13 +20,14 @@ const (
 	frameShare  = 1024    // bytes of queue for each frame it may hold
 )
 
-func (r *resolver) resolvePorts(ports []Port) {
-	sections := r.doc.Ports.Items
-	devices, interfaces := map[string]place{}, map[string]place{}
+func (r *resolver) resolvePorts() []Port {
+	sections := r.doc.Ports
+	ports := make([]Port, len(sections))
+	devices, interfaces := map[string]*yamldoc.Node{}, map[string]*yamldoc.Node{}
 	for i := range sections {
 		s := &sections[i]
-		if s.Device.valid {
-			r.checkDevice(s.Device, devices, interfaces)
+		if r.Valid(&s.Device) {
+			r.checkDevice(&s.Device, devices, interfaces)
 		}
 		(&portResolver{resolver: r, s: s, p: &ports[i]}).resolvePort()
 	}
@@ -32,21 +35,31 @@ func (r *resolver) resolvePorts(ports []Port) {
 		ports[i].Peer = r.resolvePeer(sections, i)
 	}
 	for i := range sections {
-		if a, b := &sections[i], &sections[ports[i].Peer]; i < ports[i].Peer && a.MTU.valid && b.MTU.valid && a.MTU.V != b.MTU.V {
-			r.warn(a.MTU.place, "%d differs from %d of its peer %s (%s): longer packets from one port are dropped at the other; expected the same", a.MTU.V, b.MTU.V, b.Name.V,
-				r.position(b.MTU.place))
+		if a, b := &sections[i], &sections[ports[i].Peer]; i < ports[i].Peer && r.Valid(&a.MTU) && r.Valid(&b.MTU) && a.MTU != b.MTU {
+			r.Warn(&a.MTU, "%d differs from %d of its peer %s (%s): longer packets from one port are dropped at the other; expected the same", a.MTU, b.MTU, b.Name,
+				r.Position(&b.MTU))
 		}
 	}
 	for i := range sections {
 		(&portResolver{resolver: r, s: &sections[i], p: &ports[i]}).resolveLossless(ports)
 	}
+	return ports
+}
+
+// portResolver makes one port of the snapshot.
+type portResolver struct {
+	*resolver
+	s       *portSection
+	p       *Port
+	profile *profileSection // nil: the one that the port names doesn't exist
+	law     bool            // it responds by the control law
 }
 
 // checkDevice reports a device or a kernel interface that an earlier port uses: both would receive the same frames, and each would forward the
 // other's frames. devices and interfaces have those of the earlier ports.
-func (r *resolver) checkDevice(s device, devices, interfaces map[string]place) {
-	name, args, _ := strings.Cut(s.V, ",") // EAL knows a device by the part before the first comma
-	if !unique(r.report, devices, deviceKey(name), s.place, "the device "+quote(name)) {
+func (r *resolver) checkDevice(s *string, devices, interfaces map[string]*yamldoc.Node) {
+	name, args, _ := strings.Cut(*s, ",") // EAL knows a device by the part before the first comma
+	if !yamldoc.Unique(r.Document, devices, deviceKey(name), s, "the device "+yamldoc.Quote(name)) {
 		return // the same device has the same interface
 	}
 	for arg := range strings.SplitSeq(args, ",") {
@@ -54,15 +67,13 @@ func (r *resolver) checkDevice(s device, devices, interfaces map[string]place) {
 		if !slices.Contains(exclusiveArgs, key) || key == "path" && strings.HasPrefix(iface, "/dev/") { // vhost-net supports many users
 			continue
 		}
-		if first, twice := interfaces[iface]; twice {
-			if first.path == s.path {
-				continue // net_pcap receives and sends by one interface
-			}
-			r.problem(s.place, "the interface %s is that of %s (%s); expected another one, as each port needs an interface of its own",
-				quote(iface), first.path, r.position(first))
-			continue
+		first := interfaces[iface]
+		if first == nil {
+			interfaces[iface] = r.At(s)
+		} else if first != r.At(s) { // net_pcap receives and sends by one interface
+			r.Problem(s, "the interface %s is that of %s (%s); expected another one, as each port needs an interface of its own",
+				yamldoc.Quote(iface), first.Path, r.Position(first))
 		}
-		interfaces[iface] = s.place
 	}
 }
 
@@ -84,33 +95,38 @@ var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a
 
 func (r *portResolver) resolvePort() {
 	s, p := r.s, r.p
-	p.Tap, p.Policy.Rate = s.tap, s.Rate.V
+	p.Name, p.Device, p.MTU, p.Bottleneck, p.Tap, p.Role, p.Rate = s.Name, s.Device, int(s.MTU), s.Bottleneck, s.tap, dataplane.Role(s.Role), s.Rate
+	p.Policy.Rate, p.Policy.RTT, p.Policy.FabricHosts = s.Rate, int64(s.RTT), r.set(s.FabricHosts)
 	r.resolveClasses()
 	limit := &r.doc.Notifications.Limits.PerFlow
-	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = ratelimit.Interval(perFlow(limit, s.RTT.V)), !limit.given
+	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = ratelimit.Interval(r.perFlow(s.RTT)), !r.Given(limit)
 	r.resolveRTT()
 	r.profile = r.profileOf()
-	r.law = r.profile != nil && usesLaw(r.profile, &r.doc.Notifications)
+	r.law = r.profile != nil && r.usesLaw(r.profile)
 	r.resolvePacing()
-	if profile := r.profile; profile != nil {
-		fill(&p.Policy, profile)
+	if r.profile != nil {
 		r.resolveQueue()
-		resolveResponse(&p.Policy.Response, profile, &r.doc.Notifications)
-		if !profile.Adjust.Enabled.V {
-			p.Policy.Adjust = congestion.AdjustPolicy{}
-		}
+		r.resolveResponse(&p.Policy)
 	}
 	p.Frames = max(int(p.Capacity/frameShare), minFrames)
 	r.resolveFlowControl()
+}
+
+// set is the set of a list's valid prefixes, nil without any.
+func (r *resolver) set(list []netip.Prefix) *prefix.Table[struct{}] {
+	if valid := r.prefixes(list); len(valid) > 0 {
+		return prefix.Set(valid)
+	}
+	return nil
 }
 
 // defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
 const defaultPerFlow = time.Millisecond
 
 // perFlow is a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.
-func perFlow(limit *duration, rtt time.Duration) time.Duration {
-	if limit.given {
-		return limit.V
+func (r *resolver) perFlow(rtt time.Duration) time.Duration {
+	if limit := &r.doc.Notifications.Limits.PerFlow; r.Given(limit) {
+		return *limit
 	}
 	return cmp.Or(rtt, defaultPerFlow)
 }
@@ -119,43 +135,43 @@ func perFlow(limit *duration, rtt time.Duration) time.Duration {
 // one pair.
 func (r *resolver) resolvePeer(sections []portSection, i int) int {
 	s := &sections[i]
-	if !s.Peer.valid {
+	if !r.Valid(&s.Peer) {
 		return 0
 	}
 	var names []string
 	for j := range sections {
 		peer := &sections[j]
-		if !peer.Name.valid {
+		if !r.Valid(&peer.Name) {
 			return 0 // it may be the missing name; its mistake is reported separately
 		}
-		if peer.Name.V == s.Peer.V {
+		if peer.Name == s.Peer {
 			r.checkPair(s, peer)
 			return j
 		}
 		if j != i {
-			names = append(names, peer.Name.V)
+			names = append(names, peer.Name)
 		}
 	}
-	r.unknownName(s.Peer.place, s.Peer.V, "port", names)
+	r.UnknownName(&s.Peer, s.Peer, "port", names)
 	return 0
 }
 
 func (r *resolver) checkPair(s, peer *portSection) {
 	switch {
 	case s == peer:
-		r.problem(s.Peer.place, "a port can't be its own peer; expected a port of the other role")
+		r.Problem(&s.Peer, "a port can't be its own peer; expected a port of the other role")
 	case s.tap != peer.tap:
-		r.problem(s.Peer.place, "%s and %s can't be a pair, because only one of them has role tap; expected two mirror ports, or two ports that forward",
-			s.Name.V, peer.Name.V)
-	case s.tap && s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
-		r.problem(s.Peer.place, "%s mirrors the %s side too (%s); expected one mirror port of the fabric side and one of the WAN side as a pair",
-			peer.Name.V, dataplane.Role(peer.Role.V), r.position(peer.Role.place))
-	case s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
-		r.problem(s.Peer.place, "%s has role %s too (%s); expected a fabric port and a WAN port as a pair",
-			peer.Name.V, dataplane.Role(peer.Role.V), r.position(peer.Role.place))
-	case s.Name.valid && peer.Peer.valid && peer.Peer.V != s.Name.V && peer.Peer.V != peer.Name.V:
-		r.problem(s.Peer.place, "%s has another peer, %s (%s); expected two ports that name each other",
-			peer.Name.V, peer.Peer.V, r.position(peer.Peer.place))
+		r.Problem(&s.Peer, "%s and %s can't be a pair, because only one of them has role tap; expected two mirror ports, or two ports that forward",
+			s.Name, peer.Name)
+	case s.tap && r.Valid(&s.Role) && r.Valid(&peer.Role) && s.Role == peer.Role:
+		r.Problem(&s.Peer, "%s mirrors the %s side too (%s); expected one mirror port of the fabric side and one of the WAN side as a pair",
+			peer.Name, dataplane.Role(peer.Role), r.Position(&peer.Role))
+	case r.Valid(&s.Role) && r.Valid(&peer.Role) && s.Role == peer.Role:
+		r.Problem(&s.Peer, "%s has role %s too (%s); expected a fabric port and a WAN port as a pair",
+			peer.Name, dataplane.Role(peer.Role), r.Position(&peer.Role))
+	case r.Valid(&s.Name) && r.Valid(&peer.Peer) && peer.Peer != s.Name && peer.Peer != peer.Name:
+		r.Problem(&s.Peer, "%s has another peer, %s (%s); expected two ports that name each other",
+			peer.Name, peer.Peer, r.Position(&peer.Peer))
 	}
 }
 
@@ -163,25 +179,25 @@ func (r *resolver) checkPair(s, peer *portSection) {
 func (r *portResolver) resolveClasses() {
 	s, p := r.s, r.p
 	p.Classes, p.ClassNames = 1, []string{"default"}
-	if !s.TrafficClasses.given {
+	if !r.Given(&s.TrafficClasses) {
 		return
 	}
-	sections := s.TrafficClasses.Items
+	sections := s.TrafficClasses
 	p.Classes, p.ClassNames = len(sections), nil
 	for dscp := range p.ClassOf {
 		p.ClassOf[dscp] = uint8(max(len(sections)-1, 0))
 	}
-	dscps := map[int64]place{}
+	dscps := map[int64]*yamldoc.Node{}
 	for i := range sections {
 		c := &sections[i]
-		if i < len(sections)-1 && len(c.DSCP.Items) == 0 && (c.DSCP.valid || !c.DSCP.given) {
-			r.problem(c.DSCP.place, "names no DSCP, so nothing would use this class; expected at least one (only the last class takes the rest)")
+		if i < len(sections)-1 && len(c.DSCP) == 0 && (r.Valid(&c.DSCP) || !r.Given(&c.DSCP)) {
+			r.Problem(&c.DSCP, "names no DSCP, so nothing would use this class; expected at least one (only the last class takes the rest)")
 		}
-		p.ClassNames = append(p.ClassNames, c.Name.V)
-		for j := range c.DSCP.Items {
-			if d := &c.DSCP.Items[j]; d.valid {
-				unique(r.report, dscps, d.V, d.place, "this DSCP")
-				p.ClassOf[d.V] = uint8(i)
+		p.ClassNames = append(p.ClassNames, c.Name)
+		for j := range c.DSCP {
+			if d := &c.DSCP[j]; r.Valid(d) {
+				yamldoc.Unique(r.Document, dscps, *d, d, "this DSCP")
+				p.ClassOf[*d] = uint8(i)
 			}
 		}
 	}

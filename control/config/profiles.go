@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -21,9 +20,9 @@ func (r *resolver) checkProfiles() {
 		c := &profileChecker{r, profile, allowedActions(profile)}
 		c.checkArrival()
 		c.checkMode()
-		for k := range profile.Policy.Items {
-			c.checkLevel(profile.Policy.Items, k)
-			c.checkAction(&profile.Policy.Items[k])
+		for k := range profile.Policy {
+			c.checkLevel(profile.Policy, k)
+			c.checkAction(&profile.Policy[k])
 		}
 	}
 }
@@ -33,19 +32,19 @@ func (r *resolver) checkProfiles() {
 func (r *resolver) checkShared() {
 	law, modes := 0, 0
 	for i := range r.doc.Profiles.Entries {
-		if p := &r.doc.Profiles.Entries[i]; p.Mode.given {
+		if p := &r.doc.Profiles.Entries[i]; r.Given(&p.Mode) {
 			modes++
-			if p.Mode.V == modeLaw {
+			if p.Mode == modeLaw {
 				law++
 			}
 		}
 	}
-	for _, k := range thresholdsKeys(&r.doc.Notifications) {
+	for _, k := range r.At(&r.doc.Notifications).GivenIn(thresholds) {
 		switch {
 		case modes > 0 && law == len(r.doc.Profiles.Entries):
-			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
+			r.Problem(k, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
 		case modes == 0:
-			r.warn(k, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
+			r.Warn(k, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
 		}
 	}
 }
@@ -60,30 +59,30 @@ type profileChecker struct {
 // checkArrival checks that the settings for packets that arrive with CE are possible.
 func (r *profileChecker) checkArrival() {
 	profile := r.profile
-	if profile.OnArrival.V && !r.allowed[actionNotify] {
-		r.problem(profile.OnArrival.place, "needs the action notify; add it to %s (%s), or remove ce_on_arrival", profile.Actions.path, r.position(profile.Actions.place))
+	if profile.OnArrival && !r.allowed[actionNotify] {
+		r.Problem(&profile.OnArrival, "needs the action notify; add it to %s (%s), or remove ce_on_arrival", r.At(&profile.Actions).Path, r.Position(&profile.Actions))
 	}
-	if profile.ClearCE.V && !profile.OnArrival.V {
-		r.problem(profile.ClearCE.place, "the gateway clears CE only in packets that it has answered; set ce_on_arrival to true, or remove clear_ce")
+	if profile.ClearCE && !profile.OnArrival {
+		r.Problem(&profile.ClearCE, "the gateway clears CE only in packets that it has answered; set ce_on_arrival to true, or remove clear_ce")
 	}
 }
 
 // checkMode reports settings of thresholds in a profile with the control law, and of the law in one with thresholds.
 func (r *profileChecker) checkMode() {
 	p := r.profile
-	switch law := usesLaw(p, &r.doc.Notifications); {
-	case p.Mode.given && law:
-		for _, k := range thresholdsKeys(p) {
-			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in %s", p.path)
+	switch law := r.usesLaw(p); {
+	case r.Given(&p.Mode) && law:
+		for _, k := range r.At(p).GivenIn(thresholds) {
+			r.Problem(k, "the control law makes it needless; remove it, or set mode: thresholds in %s", r.At(p).Path)
 		}
-	case !law && p.TargetDelay.given:
-		r.problem(p.TargetDelay.place, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
-	case !law && !p.Mode.given && len(thresholdsKeys(p)) > 0:
+	case !law && r.Given(&p.TargetDelay):
+		r.Problem(&p.TargetDelay, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
+	case !law && !r.Given(&p.Mode) && len(r.At(p).GivenIn(thresholds)) > 0:
 		var names []string
-		for _, k := range thresholdsKeys(p) {
-			names = append(names, k.path[strings.LastIndexByte(k.path, '.')+1:])
+		for _, k := range r.At(p).GivenIn(thresholds) {
+			names = append(names, k.Key())
 		}
-		r.warn(p.place, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law", strings.Join(names, ", "))
+		r.Warn(p, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law", strings.Join(names, ", "))
 	}
 }
 
@@ -91,52 +90,39 @@ func (r *profileChecker) checkMode() {
 func (r *profileChecker) checkLevel(table []rungSection, i int) {
 	level := &table[i].Level
 	switch {
-	case !level.valid:
-	case i == 0 && level.V != 0:
-		r.problem(level.place, "the first entry begins at level %d; expected 0, so that every level has an action", level.V)
-	case i > 0 && table[i-1].Level.valid && level.V <= table[i-1].Level.V:
-		r.problem(level.place, "%d is not above %d, the level of the entry before; expected rising levels", level.V, table[i-1].Level.V)
+	case !r.Valid(level):
+	case i == 0 && *level != 0:
+		r.Problem(level, "the first entry begins at level %d; expected 0, so that every level has an action", *level)
+	case i > 0 && r.Valid(&table[i-1].Level) && *level <= table[i-1].Level:
+		r.Problem(level, "%d is not above %d, the level of the entry before; expected rising levels", *level, table[i-1].Level)
 	}
 }
 
 // checkAction checks the action of one entry of a policy table, and its percentage.
 func (r *profileChecker) checkAction(item *rungSection) {
-	if !item.Action.valid {
+	if !r.Valid(&item.Action) {
 		return
 	}
-	action := rungActions[item.Action.V]
-	if !r.allowed[actionNotify+item.Action.V] {
-		r.problem(item.Action.place, "%s is not in %s (%s); add it there, or remove this entry", action, r.profile.Actions.path, r.position(r.profile.Actions.place))
+	action := rungActions[item.Action]
+	if !r.allowed[actionNotify+item.Action] {
+		r.Problem(&item.Action, "%s is not in %s (%s); add it there, or remove this entry", action, r.At(&r.profile.Actions).Path, r.Position(&r.profile.Actions))
 	}
 	switch reduces := action == congestion.RateReduce; {
-	case reduces && !item.Percent.given:
-		r.problem(item.Action.place, "rate-reduce needs a percentage; add percent, 1 to 100")
-	case !reduces && item.Percent.given:
-		r.problem(item.Percent.place, "%s has no percentage; remove percent", action)
+	case reduces && !r.Given(&item.Percent):
+		r.Problem(&item.Action, "rate-reduce needs a percentage; add percent, 1 to 100")
+	case !reduces && r.Given(&item.Percent):
+		r.Problem(&item.Percent, "%s has no percentage; remove percent", action)
 	}
 }
 
-// thresholdsKeys are the given keys of a section, and of those in it, that the control law makes needless.
-func thresholdsKeys(section any) (given []place) {
-	v := reflect.ValueOf(section).Elem()
-	for _, f := range fieldsOf(v.Type()) {
-		x := v.Field(f.index).Addr().Interface()
-		_, isValue := x.(reader)
-		switch at := x.(interface{ At() Section }).At(); {
-		case f.rule.thresholds && at.given:
-			given = append(given, at)
-		case !isValue:
-			given = append(given, thresholdsKeys(x)...)
-		}
-	}
-	return given
-}
+// thresholds is the mode of the keys that the control law makes needless.
+const thresholds = "thresholds"
 
 // usesLaw reports whether a profile responds by the control law. It does by default. A profile without a mode keeps its meaning if it, or the
 // notifications, have a setting of thresholds.
-func usesLaw(p *profileSection, n *notificationsSection) bool {
-	if p.Mode.given {
-		return p.Mode.V == modeLaw
+func (r *resolver) usesLaw(p *profileSection) bool {
+	if r.Given(&p.Mode) {
+		return p.Mode == modeLaw
 	}
-	return len(thresholdsKeys(p))+len(thresholdsKeys(n)) == 0
+	return len(r.At(p).GivenIn(thresholds))+len(r.At(&r.doc.Notifications).GivenIn(thresholds)) == 0
 }

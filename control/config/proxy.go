@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -11,56 +12,47 @@ import (
 func (r *resolver) checkProxies() {
 	p := &r.doc.Proxy
 	r.checkProxyPort()
-	if !p.Enabled.V {
-		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place, p.OSPF6.place} {
-			if role.given {
-				r.warn(role, "has no effect, as %s is false", p.Enabled.path)
+	if !p.Enabled {
+		for _, role := range []any{&p.Listen, &p.Senders, &p.Sources, &p.BGP, &p.OSPF, &p.OSPF6} {
+			if r.Given(role) {
+				r.Warn(role, "has no effect, as %s is false", r.At(&p.Enabled).Path)
 			}
 		}
 		return
 	}
-	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given && !p.OSPF.given && !p.OSPF6.given {
-		r.warn(p.Enabled.place, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
-			p.Senders.path, p.Sources.path)
+	if len(p.Senders) == 0 && len(p.Sources) == 0 && !r.Given(&p.BGP) && !r.Given(&p.OSPF) && !r.Given(&p.OSPF6) {
+		r.Warn(&p.Enabled, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
+			r.At(&p.Senders).Path, r.At(&p.Sources).Path)
 	}
-	if g := &r.doc.Gateway; g.valid && len(p.Sources.Items) > 0 && !g.IPv4.given && !g.IPv6.given && !p.Listen.given {
-		r.warn(p.Sources.place, "has no effect, as the gateway has no address that notifications could be sent to; set gateway.ipv4, gateway.ipv6 or %s", p.Listen.path)
+	if g := &r.doc.Gateway; r.Valid(g) && len(p.Sources) > 0 && !r.Given(&g.IPv4) && !r.Given(&g.IPv6) && !r.Given(&p.Listen) {
+		r.Warn(&p.Sources, "has no effect, as the gateway has no address that notifications could be sent to; set gateway.ipv4, gateway.ipv6 or %s", r.At(&p.Listen).Path)
 	}
-	for i := range p.Senders.Items {
-		if e := &p.Senders.Items[i]; e.Proxy.valid {
+	for i := range p.Senders {
+		if e := &p.Senders[i]; r.Valid(&e.Proxy) {
 			r.checkProxy(&e.Proxy)
 		}
 	}
 }
 
 // checkProxy checks that a proxy is another node, which the gateway's notifications reach.
-func (r *resolver) checkProxy(a *routed) {
+func (r *resolver) checkProxy(a *netip.Addr) {
 	g := &r.doc.Gateway
-	if !g.valid {
+	if !r.Valid(g) {
 		return
 	}
-	if a.V == g.IPv4.V || a.V == g.IPv6.V || a.V == r.doc.Proxy.Listen.V {
-		r.problem(a.place, "%s is this gateway's own address, and it notifies these senders itself; expected another node's address, or list the senders in endpoints", a.V)
+	if *a == g.IPv4 || *a == g.IPv6 || *a == r.doc.Proxy.Listen {
+		r.Problem(a, "%s is this gateway's own address, and it notifies these senders itself; expected another node's address, or list the senders in endpoints", *a)
 		return
 	}
 	switch {
-	case a.V.Is4() && !g.IPv4.given:
-		r.warn(a.place, "no notification can be sent to %s, as gateway.ipv4 is not set", a.V)
-	case a.V.Is6() && !g.IPv6.given:
-		r.warn(a.place, "no notification can be sent to %s, as gateway.ipv6 is not set", a.V)
+	case a.Is4() && !r.Given(&g.IPv4):
+		r.Warn(a, "no notification can be sent to %s, as gateway.ipv4 is not set", *a)
+	case a.Is6() && !r.Given(&g.IPv6):
+		r.Warn(a, "no notification can be sent to %s, as gateway.ipv6 is not set", *a)
 	}
-	if r.doc.Domain.given && r.doc.Domain.Members.valid && !within(a.V, &r.doc.Domain.Members) {
-		r.warn(a.place, "%s is in no prefix of domain.members, and a gateway at the domain's border drops notifications to it", a.V)
+	if r.Given(&r.doc.Domain) && r.Valid(&r.doc.Domain.Members) && !slices.ContainsFunc(r.prefixes(r.doc.Domain.Members), func(p netip.Prefix) bool { return p.Contains(*a) }) {
+		r.Warn(a, "%s is in no prefix of domain.members, and a gateway at the domain's border drops notifications to it", *a)
 	}
-}
-
-func within(a netip.Addr, prefixes *list[cidr]) bool {
-	for i := range prefixes.Items {
-		if p := &prefixes.Items[i]; p.valid && p.V.Contains(a) {
-			return true
-		}
-	}
-	return false
 }
 
 const (
@@ -72,7 +64,7 @@ const (
 
 // assignedPorts are UDP ports of protocols that pass the edge of a data centre: encapsulations, protocols between routers, storage, telemetry and what hosts
 // need. Of the system ports, which are all refused, the best known have a name for the error. (IANA's registry; 8472 is Linux's for VXLAN.)
-var assignedPorts = map[int64]string{
+var assignedPorts = map[uint16]string{
 	53: "DNS", 67: "DHCP", 68: "DHCP", 69: "TFTP", 88: "Kerberos", 111: "RPC", 123: "NTP", 161: "SNMP", 162: "SNMP", 319: "PTP", 320: "PTP", 389: "LDAP", 443: "QUIC",
 	500: "IPsec", 514: "syslog", 520: "RIP", 521: "RIPng", 546: "DHCPv6", 547: "DHCPv6", 646: "LDP", 853: "DNS over QUIC", 862: "STAMP and TWAMP",
 	1194: "OpenVPN", 1701: "L2TP", 1812: "RADIUS", 1813: "RADIUS", 2049: "NFS", 2055: "NetFlow", 2123: "GTP-C", 2152: "GTP-U", 3260: "iSCSI", 3478: "STUN",
@@ -86,18 +78,18 @@ var assignedPorts = map[int64]string{
 // and a proxy's host would receive notifications as packets of the other protocol.
 func (r *resolver) checkProxyPort() {
 	p := &r.doc.Proxy.Port
-	if !p.valid {
+	if !r.Valid(p) {
 		return
 	}
-	owner := assignedPorts[p.V]
-	if system := p.V < firstExperimentalPort || p.V == lastSystemPort; system && owner == "" {
+	owner := assignedPorts[*p]
+	if system := *p < firstExperimentalPort || *p == lastSystemPort; system && owner == "" {
 		owner = fmt.Sprintf("another protocol, like all system ports (up to %d)", lastSystemPort)
 	}
 	const expected = "expected 1021 or 1022, which are for experiments (RFC 4727), or a port above 1023 that your network doesn't use"
 	switch {
 	case owner != "":
-		r.problem(p.place, "%d is the port of %s; %s", p.V, owner, expected)
-	case p.V >= firstEphemeralPort && r.doc.Domain.given:
-		r.warn(p.place, "%d is also a client's port, and the domain filter would drop answers to that client; %s", p.V, expected)
+		r.Problem(p, "%d is the port of %s; %s", *p, owner, expected)
+	case *p >= firstEphemeralPort && r.Given(&r.doc.Domain):
+		r.Warn(p, "%d is also a client's port, and the domain filter would drop answers to that client; %s", *p, expected)
 	}
 }

@@ -3,92 +3,91 @@ package config
 import (
 	"errors"
 	"net/netip"
-	"reflect"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // qpKey has the fields of a flow that its packets contain; the source QP is not among them.
 type qpKey struct {
 	source, destination netip.Addr
-	destinationQP       int64
+	destinationQP       uint32
 	tags, tunnel        string
 }
 
 type qpEntry struct {
-	sourceQP int64
-	at       place
+	sourceQP uint32
+	at       *yamldoc.Node
 }
 
 // checkQPMap checks the pairs, each by itself and against the others.
-func checkQPMap(r *report, s *list[qpPairSection]) {
-	seen := map[qpKey]qpEntry{}
-	for i := range s.Items {
-		if e := &s.Items[i]; checkEnds(r, e) {
-			checkQPPair(r, e, seen)
+func (r *resolver) checkQPMap() {
+	s, seen := r.doc.QPMap, map[qpKey]qpEntry{}
+	for i := range s {
+		if e := &s[i]; r.checkEnds(e) {
+			r.checkQPPair(e, seen)
 		}
 	}
 }
 
 // checkEnds checks the two ends of a pair, and reports whether they are usable.
-func checkEnds(r *report, e *qpPairSection) bool {
-	problems := len(r.problems)
+func (r *resolver) checkEnds(e *QPPair) bool {
+	problems := r.Mistakes()
 	switch {
-	case !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid:
+	case !r.Valid(&e.Source) || !r.Valid(&e.Destination) || !r.Valid(&e.SourceQP) || !r.Valid(&e.DestinationQP):
 		return false
-	case e.Source.V == e.Destination.V:
-		r.problem(e.Destination.place, "%s is also the source%s; expected the address of the host at the other end", e.Destination.V, r.in(e.Source.place))
-	case e.Source.V.Is4() != e.Destination.V.Is4():
-		r.problem(e.Destination.place, "%s is not of the same IP version as the source %s%s; expected two addresses of one version",
-			e.Destination.V, e.Source.V, r.in(e.Source.place))
+	case e.Source == e.Destination:
+		r.Problem(&e.Destination, "%s is also the source%s; expected the address of the host at the other end", e.Destination, r.In(&e.Source))
+	case e.Source.Is4() != e.Destination.Is4():
+		r.Problem(&e.Destination, "%s is not of the same IP version as the source %s%s; expected two addresses of one version",
+			e.Destination, e.Source, r.In(&e.Source))
 	}
-	checkOneTag(r, &e.Tags, &e.Tunnel)
-	return len(r.problems) == problems
+	r.checkOneTag(&e.Tags, &e.Tunnel)
+	return r.Mistakes() == problems
 }
 
-func checkOneTag(r *report, of *tags, in *tunnel) {
-	if in.V != "" && strings.Contains(of.V, "/") {
-		r.problem(of.place, "%s is two tags, and in a tunnel one VID counts; expected one tag", quote(of.V))
+func (r *resolver) checkOneTag(of, in *string) {
+	if *in != "" && strings.Contains(*of, "/") {
+		r.Problem(of, "%s is two tags, and in a tunnel one VID counts; expected one tag", yamldoc.Quote(*of))
 	}
 }
 
 // checkScopes checks the scopes of two directions.
-func checkScopes(r *report, s *list[scopePairSection]) {
-	for i := range s.Items {
-		e := &s.Items[i]
-		checkOneTag(r, &e.Tags, &e.Tunnel)
-		checkOneTag(r, &e.OtherTags, &e.OtherTunnel)
-		p := ScopePair{e.Tags.V, e.Tunnel.V, e.OtherTags.V, e.OtherTunnel.V}
-		if of := p.Scopes(); of[0].Tenant() == of[1].Tenant() {
-			r.problem(e.place, "both directions are in the same VLAN or tunnel, which needs no entry; expected tags or tunnel, and others as other_tags or other_tunnel")
+func (r *resolver) checkScopes() {
+	for i := range r.doc.Pairing.Scopes {
+		e := &r.doc.Pairing.Scopes[i]
+		r.checkOneTag(&e.Tags, &e.Tunnel)
+		r.checkOneTag(&e.OtherTags, &e.OtherTunnel)
+		if of := e.Scopes(); of[0].Tenant() == of[1].Tenant() {
+			r.Problem(e, "both directions are in the same VLAN or tunnel, which needs no entry; expected tags or tunnel, and others as other_tags or other_tunnel")
 		}
 	}
 }
 
 // checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse
 // one that it implies. Duplicate entries are harmless.
-func checkQPPair(r *report, e *qpPairSection, seen map[qpKey]qpEntry) {
-	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V, e.Tags.V, e.Tunnel.V}
-	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V, e.Tags.V, e.Tunnel.V}
-	if contradicts(r, seen, forward, qpEntry{e.SourceQP.V, e.SourceQP.place}) ||
-		contradicts(r, seen, reverse, qpEntry{e.DestinationQP.V, e.DestinationQP.place}) {
+func (r *resolver) checkQPPair(e *QPPair, seen map[qpKey]qpEntry) {
+	forward := qpKey{e.Source, e.Destination, e.DestinationQP, e.Tags, e.Tunnel}
+	reverse := qpKey{e.Destination, e.Source, e.SourceQP, e.Tags, e.Tunnel}
+	if r.contradicts(seen, forward, qpEntry{e.SourceQP, r.At(&e.SourceQP)}) ||
+		r.contradicts(seen, reverse, qpEntry{e.DestinationQP, r.At(&e.DestinationQP)}) {
 		return
 	}
-	seen[forward] = qpEntry{e.SourceQP.V, e.SourceQP.place}
-	seen[reverse] = qpEntry{e.DestinationQP.V, e.DestinationQP.place}
+	seen[forward] = qpEntry{e.SourceQP, r.At(&e.SourceQP)}
+	seen[reverse] = qpEntry{e.DestinationQP, r.At(&e.DestinationQP)}
 }
 
-func contradicts(r *report, seen map[qpKey]qpEntry, key qpKey, entry qpEntry) bool {
+func (r *resolver) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) bool {
 	other, known := seen[key]
 	if !known || other.sourceQP == entry.sourceQP {
 		return false
 	}
-	r.problem(entry.at, "from %s to QP %d at %s the source QP would be %d, but %s (%s) makes it %d; keep one of the two",
-		key.source, key.destinationQP, key.destination, entry.sourceQP, other.at.path, r.position(other.at), other.sourceQP)
+	r.Problem(entry.at, "from %s to QP %d at %s the source QP would be %d, but %s (%s) makes it %d; keep one of the two",
+		key.source, key.destinationQP, key.destination, entry.sourceQP, other.at.Path, r.Position(other.at), other.sourceQP)
 	return true
 }
 
@@ -104,13 +103,13 @@ func ParseQPPair(values map[string]string) (p QPPair, err error) {
 			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Value: text})
 		}
 	}
-	r, e := &report{}, &qpPairSection{}
-	(&decoder{r}).value(reflect.ValueOf(e).Elem(), n, place{}, rule{})
-	checkEnds(r, e)
-	if len(r.problems) > 0 {
-		return p, errors.New(r.problems[0].Text)
+	r := &resolver{Document: yamldoc.New("", forms)}
+	r.DecodeNode(&p, n, "")
+	r.checkEnds(&p)
+	var mistakes *Error
+	if errors.As(r.Err(), &mistakes) {
+		return QPPair{}, errors.New(mistakes.Problems[0].Text)
 	}
-	fill(&p, e)
 	return p, nil
 }
 

@@ -3,26 +3,11 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"reflect"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
-
-// Reload is what a change of a key needs while the gateway runs.
-type Reload uint8
-
-const (
-	_       Reload = iota
-	Live           // a reload changes it
-	Resize         // a reload changes it, up to what memory was reserved for at the start
-	Restart        // only a restart changes it
-)
-
-// reloadNames are the words of the tag "reload", and of docs/configuration.md.
-var reloadNames = []string{"", "live", "resize", "restart"}
-
-func (r Reload) String() string { return reloadNames[r] }
 
 // File is the file of a configuration.
 type File struct {
@@ -38,143 +23,59 @@ func (f *File) Hash() string {
 
 // Changes are the keys whose values differ from those in before, such as ports[0].rate, in the order of the schema. If a list or table has more or
 // fewer entries, Changes has its key.
-func (c *Config) Changes(before *Config) []string {
-	var keys []string
-	for _, d := range c.differences(before) {
-		keys = append(keys, d.path)
-	}
+func (c *Config) Changes(before *Config) (keys []string) {
+	yamldoc.Compare(c.root, before.root, func(now *yamldoc.Node, _ yamldoc.Needs) { keys = append(keys, now.Path) })
 	return keys
 }
 
 // CheckReload reports whether a gateway that was started with a configuration can change to this one while it runs. The error is an *Error with each
 // key that prevents it.
 func (c *Config) CheckReload(started *Config) error {
-	r := &report{file: c.File.Name}
-	for _, d := range c.differences(started) {
-		if d.needs.reload == Restart {
-			r.problem(d.place, "%s: %s", needsRestart, d.needs.because)
+	r := c.doc.Again()
+	yamldoc.Compare(c.root, started.root, func(now *yamldoc.Node, needs yamldoc.Needs) {
+		if needs.Reload == yamldoc.Restart {
+			r.Problem(now, "%s: %s", needsRestart, needs.Because)
 		}
-	}
-	if err := r.err(); err != nil {
+	})
+	if err := r.Err(); err != nil {
 		return err // with other ports, those below can't be compared
 	}
 	for i := range c.Ports {
-		checkResize(r, &c.document.Ports.Items[i], i, c.Ports, started.Ports)
+		checkResize(r, &c.file.Ports[i], i, c.Ports, started.Ports)
 	}
-	return r.err()
+	return r.Err()
 }
 
 const needsRestart = "differs from its value when the gateway was started, and a reload can't change it; restart the gateway, or undo the change"
 
 // checkResize reports what port i needs that was not reserved or calculated at the start.
-func checkResize(r *report, s *portSection, i int, ports, before []Port) {
+func checkResize(r *yamldoc.Document, s *portSection, i int, ports, before []Port) {
 	now, started := &ports[i], &before[i]
 	if now.Frames > started.Frames {
-		r.problem(s.QueueCapacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
+		r.Problem(&s.QueueCapacity, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
 			units.Exact(now.Capacity, units.Sizes), units.Exact(started.Capacity, units.Sizes))
 	}
 	switch {
 	case now.Paced > 0 && started.Paced == 0:
-		r.problem(s.Pacing.Enabled.place, "pacing was off at the start, so no memory is reserved for it; restart the gateway to turn it on")
+		r.Problem(&s.Pacing.Enabled, "pacing was off at the start, so no memory is reserved for it; restart the gateway to turn it on")
 	case now.Paced > started.Paced:
-		r.problem(s.Pacing.Capacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
+		r.Problem(&s.Pacing.Capacity, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
 			units.Exact(now.Paced, units.Sizes), units.Exact(started.Paced, units.Sizes))
 	}
 	switch f, of := now.FlowControl, started.FlowControl; {
 	case (f == nil) != (of == nil):
-		r.problem(s.FlowControl.place, needsRestart)
+		r.Problem(&s.FlowControl, needsRestart)
 	case f != nil && f.Speed != of.Speed:
-		r.problem(s.Rate.place, "is also the speed of flow_control, which a reload can't change; set flow_control.speed and restart the gateway, or undo the change")
+		r.Problem(&s.Rate, "is also the speed of flow_control, which a reload can't change; set flow_control.speed and restart the gateway, or undo the change")
 	}
 	f, of := ports[now.Peer].FlowControl, before[now.Peer].FlowControl
 	for class, name := range now.ClassNames {
 		if f != nil && of != nil && f.Lossless[class] != of.Lossless[class] {
-			r.problem(s.QueueCapacity.place, "%s would change XOff of the lossless class %s, which a reload can't do; restart the gateway, or undo the change",
+			r.Problem(&s.QueueCapacity, "%s would change XOff of the lossless class %s, which a reload can't do; restart the gateway, or undo the change",
 				units.Exact(now.Capacity, units.Sizes), name)
 		}
 	}
 }
-
-// difference is a key with two values.
-type difference struct {
-	place
-	needs needs
-}
-
-// needs is what a change of a key needs, and for a restart why.
-type needs struct {
-	reload  Reload
-	because string
-}
-
-// differences are the keys whose values differ from those in before.
-func (c *Config) differences(before *Config) []difference {
-	var d differences
-	d.section(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), needs{Live, ""})
-	return d
-}
-
-type differences []difference
-
-func (d *differences) add(at place, n needs) { *d = append(*d, difference{at, n}) }
-
-// section compares two sections of one type. A key without a reload tag is treated like its section.
-func (d *differences) section(now, before reflect.Value, n needs) {
-	for _, f := range fieldsOf(now.Type()) {
-		d.value(now.Field(f.index), before.Field(f.index), f.rule.needsIn(n))
-	}
-}
-
-// needsIn is what a change of a key in a section needs.
-func (rl *rule) needsIn(section needs) needs {
-	if rl.reload != 0 {
-		section.reload = rl.reload
-	}
-	if rl.because != "" {
-		section.because = rl.because
-	}
-	return section
-}
-
-// value compares two values. Those that don't implement a comparison are sections.
-func (d *differences) value(now, before reflect.Value, n needs) {
-	if x, ok := now.Addr().Interface().(reader); ok {
-		x.compare(d, before.Addr().Interface().(reader), n)
-		return
-	}
-	d.section(now, before, n)
-}
-
-func (s *scalar[T, K]) compare(d *differences, before reader, n needs) {
-	if b := before.(*scalar[T, K]); any(s.V) != any(b.V) || s.valid != b.valid {
-		d.add(s.place, n)
-	}
-}
-
-func (l *list[T]) compare(d *differences, before reader, n needs) {
-	b := before.(*list[T])
-	if len(l.Items) != len(b.Items) || l.valid != b.valid {
-		d.add(l.place, n)
-		return
-	}
-	for i := range l.Items {
-		d.value(reflect.ValueOf(&l.Items[i]).Elem(), reflect.ValueOf(&b.Items[i]).Elem(), n)
-	}
-}
-
-func (t *table[T]) compare(d *differences, before reader, n needs) {
-	b := before.(*table[T])
-	if !reflect.DeepEqual(t.Names, b.Names) {
-		d.add(t.place, n)
-		return
-	}
-	for i := range t.Entries {
-		d.value(reflect.ValueOf(&t.Entries[i]).Elem(), reflect.ValueOf(&b.Entries[i]).Elem(), n)
-	}
-}
-
-// compare is for the sections of other documents, which are never reloaded.
-func (*Embedded) compare(*differences, reader, needs) {}
 
 // Fault is a key whose value can't be used on the present host.
 type Fault struct {
@@ -184,43 +85,13 @@ type Fault struct {
 
 // Refused is an *Error with the positions of the faults in the file, nil without faults.
 func (c *Config) Refused(faults []Fault) error {
-	r := &report{file: c.File.Name}
+	r := c.doc.Again()
 	for _, f := range faults {
-		at := find(reflect.ValueOf(c.document).Elem(), f.Key)
+		at := c.root.Find(f.Key)
 		if at == nil {
-			at = &place{path: f.Key}
+			at = &yamldoc.Node{Path: f.Key}
 		}
-		r.problem(*at, "%s", strings.TrimPrefix(f.Err.Error(), "dpdk: "))
+		r.Problem(at, "%s", strings.TrimPrefix(f.Err.Error(), "dpdk: "))
 	}
-	return r.err()
-}
-
-// find returns the place of a key within a part of a document, nil if it isn't there.
-func find(v reflect.Value, key string) *place {
-	if found := lookUp(v, key); found.IsValid() {
-		return found.Addr().Interface().(interface{ where() *place }).where()
-	}
-	return nil
-}
-
-// lookUp returns the value of a key within a part of a document, the zero Value if it isn't there.
-func lookUp(v reflect.Value, key string) reflect.Value {
-	if v.Addr().Interface().(interface{ where() *place }).where().path == key {
-		return v
-	}
-	for _, name := range []string{"Items", "Entries"} {
-		if items := v.FieldByName(name); items.IsValid() {
-			for i := range items.Len() {
-				if found := lookUp(items.Index(i), key); found.IsValid() {
-					return found
-				}
-			}
-		}
-	}
-	for _, f := range fieldsOf(v.Type()) {
-		if found := lookUp(v.Field(f.index), key); found.IsValid() {
-			return found
-		}
-	}
-	return reflect.Value{}
+	return r.Err()
 }

@@ -2,99 +2,67 @@ package config
 
 import (
 	"net/netip"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// resolve turns a decoded document into a snapshot, and reports contradictions between keys. It is also called for a document with
-// mistakes, so that all are reported together: each check uses only valid values, and the snapshot is then discarded. fill writes what a key
-// alone determines; the rest is calculated here and in the files of the sections.
-func (r *resolver) resolve() *Config {
+// resolver makes a snapshot from a decoded file. It finds the place of a value by its address.
+type resolver struct {
+	*yamldoc.Document
+	doc *document
+}
+
+// resolve turns a decoded file into a snapshot, and reports contradictions between keys. It is also called for a file with mistakes, so that all are
+// reported together: each check uses only valid values, and the snapshot is then discarded.
+func (r *resolver) resolve(root *yamldoc.Node) *Config {
 	taps := r.resolveTaps()
-	cfg := &Config{document: r.doc}
-	policy := &dataplane.Policy{Who: &congestion.Policy{}}
-	cfg.Dataplane.Policy = policy
-	fill(cfg, r.doc)
-	policy.Observe = policy.Observe || taps
-	g := &r.doc.Gateway
-	policy.Build.HasIPv4, policy.Build.HasIPv6 = g.IPv4.valid, g.IPv6.valid
-	policy.Who.HasIPv4, policy.Who.HasIPv6 = g.IPv4.valid, g.IPv6.valid
-	for i := range g.STAMPReflector.Peers.Items {
-		r.checkPeer(&g.STAMPReflector.Peers.Items[i])
+	d, g, flows := r.doc, &r.doc.Gateway, &r.doc.Flows
+	policy := &dataplane.Policy{Who: &congestion.Policy{}, Observe: d.Notifications.Mode == modeObserve || taps}
+	cfg := &Config{
+		doc: r.Document, root: root, file: d, Name: g.Name, DPDK: d.DPDK, QPMap: d.QPMap, Scopes: d.Pairing.Scopes, Management: d.Management, Bypass: d.Bypass, Fleet: d.Fleet,
+		Dataplane: dataplane.Config{Flows: flows.Capacity, Paired: flows.Paired, Followed: flows.Followed, Aging: int64(flows.Aging), StatedScopes: d.Pairing.StatedScopes, Policy: policy},
+	}
+	policy.Build.HasIPv4, policy.Build.HasIPv6 = r.Valid(&g.IPv4), r.Valid(&g.IPv6)
+	policy.Who.HasIPv4, policy.Who.HasIPv6 = policy.Build.HasIPv4, policy.Build.HasIPv6
+	if policy.Build.HasIPv4 {
+		policy.Build.IPv4 = packet.AddrFrom(g.IPv4)
+	}
+	if policy.Build.HasIPv6 {
+		policy.Build.IPv6 = packet.AddrFrom(g.IPv6)
+	}
+	for i := range g.STAMPReflector.Peers {
+		if peer := &g.STAMPReflector.Peers[i]; r.Valid(peer) {
+			policy.Reflects = append(policy.Reflects, packet.AddrFrom(*peer))
+			r.checkPeer(peer)
+		}
 	}
 	r.checkDPDK()
 	cfg.Endpoints = r.resolveEndpoints()
 	policy.Who.Endpoints = prefix.New(cfg.Endpoints)
-	r.resolveKinds(policy)
-	checkQPMap(r.report, &r.doc.QPMap)
-	checkScopes(r.report, &r.doc.Pairing.Scopes)
+	notifications := &notificationResolver{r}
+	notifications.resolve(policy)
+	r.checkQPMap()
+	r.checkScopes()
 	r.resolveProxy(cfg)
 	r.resolveDomain(policy)
 	r.checkWeb()
 	r.checkBypass()
 	(&fleetResolver{r}).resolve(cfg)
-	r.resolvePorts(cfg.Ports)
+	cfg.Ports = r.resolvePorts()
 	r.checkProfiles()
-	r.checkSources()
+	notifications.checkSources()
 	r.checkProxies()
-	r.warnUnused()
-	r.warnExamples()
+	notifications.warnUnused()
+	r.WarnExamples()
 	return cfg
-}
-
-// kindSection is what a file says about a kind of notification, which may have several formats.
-type kindSection struct {
-	enabled *toggle
-	mode    *choice
-	formats []Format
-}
-
-// kindsOf are the kinds of a document, the one to proxies last.
-func kindsOf(doc *document) []kindSection {
-	n := &doc.Notifications
-	return []kindSection{
-		{&n.FastCNP.Enabled, &n.FastCNP.Mode, []Format{packet.FastCNP}},
-		{&n.LongHaulCNP.Enabled, &n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, &n.PPFC.Mode, []Format{packet.PPFC}},
-		{&n.StandardCNP.Enabled, &n.StandardCNP.Mode, []Format{packet.StandardCNP}},
-		{&doc.Proxy.Enabled, &doc.Proxy.Mode, []Format{packet.ProxyNotification}},
-	}
-}
-
-// resolveKinds sets what is sent and what is in it.
-func (r *resolver) resolveKinds(p *dataplane.Policy) {
-	n := &r.doc.Notifications
-	for _, k := range kindsOf(r.doc) {
-		for _, f := range k.formats {
-			p.Who.Enabled[f], p.ObserveKind[f] = k.enabled.V, k.mode.V == modeObserve
-		}
-	}
-	s, own := &n.StandardCNP, &p.Build.CNP
-	dscp := p.Build.DSCP
-	if s.DSCP.given {
-		dscp = uint8(s.DSCP.V)
-	}
-	own.Own, own.Class, own.MayFragment = true, dscp<<2|uint8(s.ECN.V), !s.DontFragment.V
-	own.OwnPort, own.Port = s.SourcePort.given, uint16(s.SourcePort.V)
-	p.Who.CNPFromGateway = own.FromGateway
-	p.Build.Code.FastCNPTraceOption = p.Build.Code.FastCNPOption
-	if n.FastCNP.TraceOptionType.given {
-		p.Build.Code.FastCNPTraceOption = uint8(n.FastCNP.TraceOptionType.V)
-	}
-	if x := &n.LongHaulCNP.Extensions; x.Timestamp.V || x.Device.V != "" || x.Path.V != "" {
-		p.Extension = &cnpgen.Extension{Device: []byte(x.Device.V), Path: []byte(x.Path.V)}
-	}
-	r.checkICMPv6Type()
 }
 
 // modeObserve is the number of the word observe in the schema.
@@ -102,67 +70,62 @@ const modeObserve = 1
 
 // resolveProxy makes the gateway's part as a proxy, and what announces and learns proxies.
 func (r *resolver) resolveProxy(cfg *Config) {
-	s, g, p := &r.doc.Proxy, &r.doc.Gateway, cfg.Dataplane.Policy
-	for i := range cfg.Senders {
-		cfg.Senders[i].Origin = proxy.OriginStatic
-	}
+	s, g := &r.doc.Proxy, &r.doc.Gateway
 	protocols := &protocolResolver{r}
-	protocols.resolveBGP(cfg.BGP)
-	protocols.resolveOSPF(cfg.OSPF)
-	protocols.resolveOSPF6(cfg.OSPF6)
-	if !s.Enabled.V {
-		cfg.Senders, cfg.BGP, cfg.OSPF, cfg.OSPF6 = nil, nil, nil, nil
-	} else if len(s.Sources.Items) > 0 {
-		p.Proxy = host.NewProxy(g.IPv4.V, g.IPv6.V, s.Listen.V, prefixesOf(&s.Sources), s.Limits.PerSource.V, s.Limits.Received.V)
+	protocols.resolveBGP(s.BGP)
+	protocols.resolveOSPF(s.OSPF)
+	protocols.resolveOSPF6(s.OSPF6)
+	if !s.Enabled {
+		return
 	}
+	cfg.BGP, cfg.OSPF, cfg.OSPF6 = s.BGP, s.OSPF, s.OSPF6
+	for i := range s.Senders {
+		cfg.Senders = append(cfg.Senders, proxy.Sender{Prefix: s.Senders[i].Prefix, Proxy: s.Senders[i].Proxy, Origin: proxy.OriginStatic})
+	}
+	if len(s.Sources) > 0 {
+		cfg.Dataplane.Policy.Proxy = host.NewProxy(g.IPv4, g.IPv6, s.Listen, r.prefixes(s.Sources), s.Limits.PerSource, s.Limits.Received)
+	}
+}
+
+// prefixes are the valid ones of a list.
+func (r *resolver) prefixes(list []netip.Prefix) (valid []netip.Prefix) {
+	for i := range list {
+		if r.Valid(&list[i]) {
+			valid = append(valid, list[i])
+		}
+	}
+	return valid
 }
 
 // resolveDomain makes the domain filter, none if the file has no domain.
 func (r *resolver) resolveDomain(p *dataplane.Policy) {
 	s := &r.doc.Domain
-	if !s.given {
+	if !r.Given(s) {
 		return
 	}
-	if s.valid && !s.Members.given {
-		r.problem(s.Members.place, "missing; expected %s, or no domain section for no domain filter", s.Members.expects(rule{}))
+	if r.Valid(&s.Members) && len(s.Members) == 0 {
+		r.Problem(&s.Members, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
 	}
-	if s.valid && !s.NotificationSources.given {
-		r.problem(s.NotificationSources.place, "missing; expected %s, which may be empty: []", s.NotificationSources.expects(rule{}))
-	}
-	if s.Members.valid && len(s.Members.Items) == 0 {
-		r.problem(s.Members.place, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
-	}
-	p.Border = stage.NewBorder(prefixesOf(&s.Members), prefixesOf(&s.NotificationSources), s.Mode.V == modeObserve)
+	p.Border = stage.NewBorder(r.prefixes(s.Members), r.prefixes(s.NotificationSources), s.Mode == modeObserve)
 }
 
 // checkWeb checks that who isn't on this machine needs TLS and a token to see the page.
 func (r *resolver) checkWeb() {
-	s := &r.doc.Management.Web
-	files := []struct {
-		key  string
-		file *text
-	}{{"certificate", &s.Certificate}, {"key", &s.Key}, {"token_file", &s.TokenFile}}
-	at, err := netip.ParseAddrPort(s.Listen.V)
+	s, metrics := r.doc.Management.Web, &r.doc.Management.Metrics
+	if s == nil || !r.Given(&s.Listen) || !r.Valid(&s.Listen) {
+		return
+	}
 	var missing []string
-	for _, f := range files {
-		if f.file.given && f.file.valid && !filepath.IsAbs(f.file.V) {
-			r.problem(f.file.place, "%s is not an absolute path; expected such as /etc/cnpgate/web-%s", quote(f.file.V), f.key)
-		}
-		if !f.file.given {
-			missing = append(missing, f.key)
+	for _, n := range r.At(s).Parts[1:] {
+		if !n.Given {
+			missing = append(missing, n.Key())
 		}
 	}
-	switch {
-	case !s.given || !s.valid:
-	case !s.Listen.given:
-		r.problem(s.place, "listen is not given; expected such as listen: 127.0.0.1:8420, or no web section for no page")
-	case s.Listen.valid && err == nil && !at.Addr().IsLoopback() && len(missing) > 0:
-		r.problem(s.Listen.place, "%s can be reached from other machines, and %s is not given; expected certificate, key and token_file, or a loopback address such as 127.0.0.1:8420",
-			s.Listen.V, strings.Join(missing, " and "))
-	case s.Certificate.given != s.Key.given:
-		r.problem(s.place, "only one of certificate and key is given; expected both, or neither for a page without TLS on this machine")
-	case overlap(s.Listen.V, r.doc.Management.Metrics.V):
-		r.problem(s.Listen.place, "%s is also the address of management.metrics (%s); expected another port, as only one of them can have it", s.Listen.V, r.position(r.doc.Management.Metrics.place))
+	if at, err := netip.ParseAddrPort(s.Listen); err == nil && !at.Addr().IsLoopback() && len(missing) > 0 {
+		r.Problem(&s.Listen, "%s can be reached from other machines, and %s is not given; expected certificate, key and token_file, or a loopback address such as 127.0.0.1:8420",
+			s.Listen, strings.Join(missing, " and "))
+	} else if overlap(s.Listen, *metrics) {
+		r.Problem(&s.Listen, "%s is also the address of management.metrics (%s); expected another port, as only one of them can have it", s.Listen, r.Position(metrics))
 	}
 }
 
@@ -174,71 +137,62 @@ func overlap(a, b string) bool {
 		(x.Addr() == y.Addr() || x.Addr().IsUnspecified() || y.Addr().IsUnspecified())
 }
 
-// checkBypass checks where the heartbeat goes.
+// checkBypass checks that the heartbeat goes somewhere.
 func (r *resolver) checkBypass() {
-	switch s := &r.doc.Bypass; {
-	case !s.given:
-	case s.valid && !s.File.given && !s.Command.given:
-		r.problem(s.place, "neither file nor command is given; expected one of them, or no bypass section for no heartbeat")
-	case s.File.valid && s.File.given && !filepath.IsAbs(s.File.V):
-		r.problem(s.File.place, "%s is not an absolute path; expected one such as /sys/class/gpio/gpio17/value or /dev/watchdog1", quote(s.File.V))
-	case s.File.given && s.Command.given:
-		r.problem(s.Command.place, "file is given too (%s); expected one of them", r.position(s.File.place))
-	case s.Values.given && s.Command.given:
-		r.problem(s.Values.place, "values are written to a file, and command is given; remove values, or give file in place of command")
+	switch s := r.doc.Bypass; {
+	case s == nil || !r.Valid(s):
+	case !r.Given(&s.File) && !r.Given(&s.Command):
+		r.Problem(s, "neither file nor command is given; expected one of them, or no bypass section for no heartbeat")
+	case r.Given(&s.Values) && !r.Given(&s.File):
+		r.Problem(&s.Values, "values are written to a file, and command is given; remove values, or give file in place of command")
 	}
 }
 
 // resolveEndpoints makes the formats that hosts accept.
 func (r *resolver) resolveEndpoints() (endpoints []Endpoint) {
-	for i := range r.doc.Endpoints.Items {
-		e := &r.doc.Endpoints.Items[i]
-		endpoints = append(endpoints, Endpoint{Prefix: e.Prefix.V, Value: congestion.Prefer(r.resolveAccepts(e)...)})
+	for i := range r.doc.Endpoints {
+		e := &r.doc.Endpoints[i]
+		endpoints = append(endpoints, Endpoint{Prefix: e.Prefix, Value: congestion.Prefer(r.resolveAccepts(e)...)})
 	}
 	return endpoints
 }
 
+// resolveAccepts also refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the same bit.
 func (r *resolver) resolveAccepts(s *endpointSection) (formats []Format) {
-	for i := range s.Accepts.Items {
-		item := &s.Accepts.Items[i]
-		if !item.valid {
+	sameBit := map[Format]Format{packet.LongHaulCNP: packet.PPFC, packet.PPFC: packet.LongHaulCNP}
+	first := map[Format]*Format{}
+	for i := range s.Accepts {
+		f := &s.Accepts[i]
+		if !r.Valid(f) {
 			continue
 		}
-		f := Format(item.V)
-		if (f == packet.FastCNP || f == packet.LongHaulCNPICMPv6) && s.Prefix.valid && s.Prefix.V.Addr().Is4() {
-			r.problem(item.place, "%s is for IPv6 only, but the prefix is %s (%s); remove it here", f, s.Prefix.V, r.position(s.Prefix.place))
+		if (*f == packet.FastCNP || *f == packet.LongHaulCNPICMPv6) && r.Valid(&s.Prefix) && s.Prefix.Addr().Is4() {
+			r.Problem(f, "%s is for IPv6 only, but the prefix is %s (%s); remove it here", *f, s.Prefix, r.Position(&s.Prefix))
 		}
-		r.checkSharedBit(f, item.place, s.Accepts.Items[:i])
-		formats = append(formats, f)
+		if rival, has := sameBit[*f]; has && first[rival] != nil {
+			other := first[rival]
+			r.Problem(f, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand", *f, *other, r.Position(other))
+		}
+		if first[*f] == nil {
+			first[*f] = f
+		}
+		formats = append(formats, *f)
 	}
 	return formats
 }
 
-// checkSharedBit refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the
-// same bit.
-func (r *resolver) checkSharedBit(f Format, at place, before []accepted) {
-	for _, pair := range [][2]Format{{packet.LongHaulCNP, packet.PPFC}, {packet.PPFC, packet.LongHaulCNP}} {
-		other := slices.IndexFunc(before, func(a accepted) bool { return a.valid && Format(a.V) == pair[1] })
-		if other >= 0 && f == pair[0] {
-			r.problem(at, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand",
-				f, pair[1], r.position(before[other].place))
-		}
-	}
-}
-
 func (r *resolver) checkDPDK() {
 	s := &r.doc.DPDK
-	if s.Hugepages.valid && !s.Hugepages.V && s.InMemory.V {
-		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; EAL's in-memory mode needs hugepages, leave it out",
-			r.position(s.Hugepages.place))
+	if r.Valid(&s.Hugepages) && !s.Hugepages && s.InMemory {
+		r.Problem(&s.InMemory, "true contradicts hugepages: false at %s; EAL's in-memory mode needs hugepages, leave it out", r.Position(&s.Hugepages))
 	}
-	for i := range s.EALArgs.Items {
-		switch arg := &s.EALArgs.Items[i]; {
-		case !arg.valid:
-		case !strings.HasPrefix(arg.V, "-") && i == 0, arg.V == "-", arg.V == "--":
-			r.problem(arg.place, "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", quote(arg.V))
-		case strings.HasPrefix(arg.V, "-"):
-			r.checkEALArg(arg)
+	for i := range s.EALArgs {
+		switch arg := s.EALArgs[i]; {
+		case !r.Valid(&s.EALArgs[i]):
+		case !strings.HasPrefix(arg, "-") && i == 0, arg == "-", arg == "--":
+			r.Problem(&s.EALArgs[i], "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", yamldoc.Quote(arg))
+		case strings.HasPrefix(arg, "-"):
+			r.checkEALArg(&s.EALArgs[i])
 		}
 	}
 }
@@ -269,12 +223,12 @@ const (
 
 // checkEALArg refuses the arguments in ownArgs, in every form that getopt_long(3) accepts: long options may be abbreviated, short
 // ones combined.
-func (r *resolver) checkEALArg(arg *text) {
-	long, isLong := strings.CutPrefix(arg.V, "--")
+func (r *resolver) checkEALArg(arg *string) {
+	long, isLong := strings.CutPrefix(*arg, "--")
 	long, _, _ = strings.Cut(long, "=")
 	for _, own := range ownArgs {
-		if isLong && strings.HasPrefix(own.long, long) || !isLong && own.short != "" && hasShort(arg.V[1:], own.short[0]) {
-			r.problem(arg.place, "%s is not allowed in eal_args, because the gateway sets it; %s", quote(arg.V), own.use)
+		if isLong && strings.HasPrefix(own.long, long) || !isLong && own.short != "" && hasShort((*arg)[1:], own.short[0]) {
+			r.Problem(arg, "%s is not allowed in eal_args, because the gateway sets it; %s", yamldoc.Quote(*arg), own.use)
 			return
 		}
 	}

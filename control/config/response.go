@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"reflect"
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -20,15 +19,20 @@ const (
 )
 
 // resolveResponse makes the rest of a queue's response to congestion (draft-tian 5.4, 5.5.1).
-func resolveResponse(to *congestion.Response, profile *profileSection, n *notificationsSection) {
-	allowed := allowedActions(profile)
-	to.Marking, to.Growth = uint32(profile.VECN.V/100), int64(profile.VGrowth.V/8000)
-	if !allowed[actionNotify] && !allowed[actionRateReduce] && !allowed[actionPause] {
-		to.Depth, to.Marking, to.Growth = false, 0, 0
+func (r *portResolver) resolveResponse(to *dataplane.PortPolicy) {
+	profile, n, allowed := r.profile, &r.doc.Notifications, allowedActions(r.profile)
+	if to.Depth = profile.Depth; allowed[actionNotify] || allowed[actionRateReduce] || allowed[actionPause] {
+		to.Marking, to.Growth = uint32(profile.VECN/100), int64(profile.VGrowth/8000)
+	} else {
+		to.Depth = false
 	}
+	to.OnArrival, to.ClearCE, to.Interval, to.FlowsPerRound, to.ResumePercent = profile.OnArrival, profile.ClearCE, int64(profile.Interval), int(profile.Flows), uint16(profile.Resume)
 	to.Marks, to.Resumes = allowed[actionMark], allowed[actionResume]
-	to.Ladder = policyTable(profile, uint16(n.LongHaulCNP.ReducePercent.V), allowed)
-	to.Disclose, to.Metric = n.LongHaulCNP.DiscloseMetrics.V, uint8(n.LongHaulCNP.Metric.V)
+	to.Ladder = policyTable(profile, uint16(n.LongHaulCNP.ReducePercent), allowed)
+	to.Disclose, to.Metric = n.LongHaulCNP.DiscloseMetrics, uint8(n.LongHaulCNP.Metric)
+	if a := &profile.Adjust; a.Enabled {
+		to.Adjust = congestion.AdjustPolicy{MinPercent: int(a.MinPercent), MaxPercent: int(a.MaxPercent)}
+	}
 }
 
 // pacingDefaults are the defaults of pacing by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
@@ -52,28 +56,29 @@ const (
 func (r *portResolver) resolvePacing() {
 	s, p := r.s, r.p
 	c := &s.Pacing
-	if !c.Enabled.V {
+	if !c.Enabled {
 		return
 	}
 	r.checkSenders()
-	defaults, hostRate, rtt := pacingDefaults[p.Role], s.Rate.V, int64(cmp.Or(s.RTT.V, defaultRecovery))
-	if c.HostRate.given {
-		hostRate = c.HostRate.V
-	}
+	defaults, hostRate, rtt := pacingDefaults[p.Role], cmp.Or(c.HostRate, s.Rate), int64(cmp.Or(s.RTT, defaultRecovery))
 	pacing := &congestion.Pacing{
-		HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep,
+		HostRate: hostRate, Floor: cmp.Or(c.Floor, hostRate*defaults.floor/thousandths), Keep: cmp.Or(uint64(c.Keep), defaults.keep),
 		Interval: int64(defaultInterval), Hold: min(defaults.hold*rtt, int64(maxRecovery)), Recovery: int64(defaultRecovery),
 	}
 	if p.Role == dataplane.WAN {
 		pacing.Interval, pacing.Recovery = min(defaults.interval*rtt, int64(maxInterval)), min(defaults.recovery*rtt, int64(maxRecovery))
 	}
-	fill(pacing, c)
-	if s.Rate.valid && (c.HostRate.valid || !c.HostRate.given) && pacing.Floor > hostRate {
-		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", units.Exact(c.Floor.V, units.Rates), units.Exact(hostRate, units.Rates))
+	for given, to := range map[*time.Duration]*int64{&c.Interval: &pacing.Interval, &c.Hold: &pacing.Hold, &c.Recovery: &pacing.Recovery} {
+		if r.Given(given) {
+			*to = int64(*given)
+		}
 	}
-	p.Policy.Pacing, p.Paced = pacing, c.Capacity.V
-	(&decoder{r.report}).checkUnique(reflect.ValueOf(c.Senders.Items), rule{unique: "the prefix %"}) // not in the schema: senders without pacing are ignored
-	c.Senders.fill(reflect.ValueOf(&p.Policy.Enforce).Elem(), rule{})
+	if r.Valid(&s.Rate) && (r.Valid(&c.HostRate) || !r.Given(&c.HostRate)) && pacing.Floor > hostRate {
+		r.Problem(&c.Floor, "%s is above the host's rate, %s; expected at most that", units.Exact(c.Floor, units.Rates), units.Exact(hostRate, units.Rates))
+	}
+	p.Policy.Pacing, p.Paced = pacing, c.Capacity
+	r.CheckUnique(&c.Senders, "the prefix %") // not in the schema: senders without pacing are ignored
+	p.Policy.Enforce = r.set(c.Senders)
 }
 
 // checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted. The law needs none.
@@ -81,14 +86,14 @@ func (r *portResolver) checkSenders() {
 	s, law := r.s, r.law
 	c := &s.Pacing
 	switch {
-	case !s.Role.valid:
-	case dataplane.Role(s.Role.V) == dataplane.Fabric && c.Senders.given:
-		r.problem(c.Senders.place, "%s is a fabric port; expected senders at the WAN port by which their frames leave", s.Name.V)
-	case dataplane.Role(s.Role.V) == dataplane.WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
-		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
-			"or pacing at the fabric port that receivers are behind", s.Name.V)
-	case dataplane.Role(s.Role.V) == dataplane.WAN && !law && !r.doc.Domain.given && !(r.doc.Proxy.Enabled.V && len(r.doc.Proxy.Sources.Items) > 0):
-		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
+	case !r.Valid(&s.Role):
+	case dataplane.Role(s.Role) == dataplane.Fabric && r.Given(&c.Senders):
+		r.Problem(&c.Senders, "%s is a fabric port; expected senders at the WAN port by which their frames leave", s.Name)
+	case dataplane.Role(s.Role) == dataplane.WAN && (!r.Given(&c.Senders) || r.Valid(&c.Senders) && len(c.Senders) == 0):
+		r.Problem(&c.Enabled, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
+			"or pacing at the fabric port that receivers are behind", s.Name)
+	case dataplane.Role(s.Role) == dataplane.WAN && !law && !r.Given(&r.doc.Domain) && !(r.doc.Proxy.Enabled && len(r.doc.Proxy.Sources) > 0):
+		r.Problem(&c.Senders, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}
 }
@@ -96,10 +101,10 @@ func (r *portResolver) checkSenders() {
 // allowedActions are the actions that a profile allows: all, unless it names some.
 func allowedActions(profile *profileSection) (allowed [actionResume + 1]bool) {
 	for a := range allowed {
-		allowed[a] = !profile.Actions.given
+		allowed[a] = len(profile.Actions) == 0
 	}
-	for i := range profile.Actions.Items {
-		allowed[profile.Actions.Items[i].V] = true
+	for i := range profile.Actions {
+		allowed[profile.Actions[i]] = true
 	}
 	return allowed
 }
@@ -109,13 +114,13 @@ var rungActions = [...]congestion.Action{congestion.Notify, congestion.RateReduc
 
 // policyTable is the operator's policy table, or the default one.
 func policyTable(profile *profileSection, percent uint16, allowed [actionResume + 1]bool) []congestion.Rung {
-	if !profile.Policy.given {
+	if len(profile.Policy) == 0 {
 		return ladder(percent, allowed)
 	}
-	table := make([]congestion.Rung, len(profile.Policy.Items))
+	table := make([]congestion.Rung, len(profile.Policy))
 	for i := range table {
-		item := &profile.Policy.Items[i]
-		table[i] = congestion.Rung{Level: uint8(item.Level.V), Action: rungActions[item.Action.V], Percent: uint16(item.Percent.V)}
+		item := &profile.Policy[i]
+		table[i] = congestion.Rung{Level: uint8(item.Level), Action: rungActions[item.Action], Percent: uint16(item.Percent)}
 	}
 	return table
 }

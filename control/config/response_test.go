@@ -27,8 +27,8 @@ func responseOf(t *testing.T, profile, notifications string) congestion.Response
 func TestAllowedActions(t *testing.T) {
 	var words []string
 	for _, k := range allKeys() {
-		if k.path == "profiles.NAME.actions" {
-			words = k.rule.one
+		if k.Path == "profiles.NAME.actions" {
+			words = k.Words
 		}
 	}
 	named := map[string]int{"mark": actionMark}
@@ -41,8 +41,7 @@ func TestAllowedActions(t *testing.T) {
 		t.Fatalf("the schema has %v, the constants are %v", words, named)
 	}
 	for i, word := range words {
-		var p profileSection
-		p.Actions.given, p.Actions.Items = true, []choice{{V: i}}
+		p := profileSection{Actions: []int{i}}
 		want := [actionResume + 1]bool{}
 		want[named[word]] = true
 		if got := allowedActions(&p); got != want {

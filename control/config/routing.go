@@ -2,8 +2,79 @@ package config
 
 import (
 	"net/netip"
-	"path"
+	"slices"
 	"time"
+)
+
+// BGP has the settings of the BGP speaker, which announces and learns by which proxy senders are notified.
+type BGP struct {
+	AS       uint32     `key:"as" required:"given" min:"1" max:"4294967294"`
+	RouterID netip.Addr `key:"router_id" form:"ipv4"`
+	// IPv4 and IPv6 are the addresses of a kernel interface from which sessions are opened and at which they are accepted. The zero Addr: none.
+	IPv4           netip.Addr     `key:"ipv4" form:"ipv4"`
+	IPv6           netip.Addr     `key:"ipv6" form:"ipv6"`
+	Port           uint16         `key:"port" default:"179" min:"0" max:"65535"`             // at which sessions are accepted; 0: none are
+	Characteristic uint16         `key:"characteristic" default:"65400" min:"1" max:"65534"` // code of the PNC characteristic
+	Announce       []netip.Prefix `key:"announce" most:"1024" unique:"the prefix %"`
+	// NextHopIPv4 and NextHopIPv6 are the next hops of the prefixes announced, by IP version. The zero Addr: no prefix of that version is announced.
+	NextHopIPv4 netip.Addr `key:"next_hop_ipv4" form:"ipv4"`
+	NextHopIPv6 netip.Addr `key:"next_hop_ipv6" form:"ipv6"`
+	// ProxyIPv4 and ProxyIPv6 are the addresses at which this gateway receives notifications about the announced prefixes. At least one is set.
+	ProxyIPv4, ProxyIPv6 netip.Addr
+	Accept               []BGPAccept   `key:"accept" most:"1024"`
+	GracefulRestart      bool          `key:"graceful_restart" default:"true"` // routes of a peer that restarts stay for its restart time
+	HoldTime             time.Duration `key:"hold_time" default:"90s" min:"3s" max:"18h"`
+	ConnectRetry         time.Duration
+	_                    struct{}  `key:"connect_retry" removed:"it is always 10s now; remove the key"`
+	Peers                []BGPPeer `key:"peers" required:"given" items:"1" most:"64"`
+}
+
+// BGPAccept accepts the prefixes within a prefix that are at most MaxLength bits long.
+type BGPAccept struct {
+	Prefix    netip.Prefix `key:"prefix" required:"yes" unique:"the prefix %"`
+	MaxLength int          `key:"max_length" min:"0" max:"128"`
+}
+
+// Accepts reports whether an entry accepts a prefix.
+func (a *BGPAccept) Accepts(p netip.Prefix) bool {
+	return a.Prefix.Bits() <= p.Bits() && p.Bits() <= a.MaxLength && a.Prefix.Contains(p.Addr())
+}
+
+// BGPPeer is a BGP neighbor.
+type BGPPeer struct {
+	Address      netip.Addr `key:"address" required:"yes" unique:"the address %"`
+	AS           uint32     `key:"as" required:"yes" min:"1" max:"4294967294"`
+	Port         uint16     `key:"port" default:"179" min:"1" max:"65535"`
+	PasswordFile string     `key:"password_file" form:"file" expects:"/etc/cnpgate/bgp-password"` // of TCP-MD5 (RFC 2385); "" for none
+	Passive      bool       `key:"passive" default:"false"`                                       // the peer opens the session
+	Multihop     uint8      `key:"multihop" min:"2" max:"255"`                                    // TTL of packets to a peer of another AS that isn't on the link; 0: it is
+	TTLSecurity  uint8      `key:"ttl_security" min:"1" max:"254"`                                // hops at most to the peer (RFC 5082); 0: not checked
+	IPv4, IPv6   bool       // families of prefixes exchanged
+	Families     []string   `key:"families" default:"[ipv4-unicast, ipv6-unicast]" items:"1" most:"2" one:"ipv4-unicast|ipv6-unicast" unique:"the family"`
+	MaxPrefixes  int        `key:"max_prefixes" default:"10000" min:"1" max:"1000000"` // of a family; the session ends if the peer sends more
+}
+
+// OSPF has the settings of the client of ospfd, which announces and learns by which proxy senders are notified.
+type OSPF struct {
+	API      netip.AddrPort `key:"api" form:"socket" default:"127.0.0.1:2607"` // of ospfd: an IPv4 address
+	Announce []netip.Prefix `key:"announce" most:"1024" unique:"the prefix %"` // IPv4
+	// Proxy is the IPv4 address at which this gateway receives notifications about the announced prefixes. The zero Addr: it announces none.
+	Proxy  netip.Addr
+	Accept []BGPAccept `key:"accept" most:"1024"` // as of BGP
+}
+
+// OSPF6 has the settings of the client of ospf6d, which learns by which proxy senders are notified.
+type OSPF6 struct {
+	Socket   string        `key:"socket" form:"file" default:"/var/run/frr/ospf6d.vty" expects:"/var/run/frr/ospf6d.vty"` // ospf6d's vty socket
+	Interval time.Duration // between two questions
+	_        struct{}      `key:"interval" removed:"it is always 10s now; remove the key"`
+	Proxy    netip.Addr    // the gateway's IPv6 address as a proxy, from which it learns nothing; the zero Addr: none
+	Accept   []BGPAccept   `key:"accept" most:"1024"`
+}
+
+const (
+	connectRetry = 10 * time.Second // between attempts to open a BGP session
+	askInterval  = 10 * time.Second // between two questions to ospf6d
 )
 
 // protocolResolver makes the settings of the protocols that announce and learn proxies.
@@ -14,40 +85,33 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 	if b == nil {
 		return
 	}
-	s, g := &r.doc.Proxy.BGP, &r.doc.Gateway
+	g := &r.doc.Gateway
+	b.ConnectRetry = connectRetry
 	b.NextHopIPv4, b.NextHopIPv6 = first(b.NextHopIPv4, b.IPv4), first(b.NextHopIPv6, b.IPv6)
 	b.ProxyIPv4, b.ProxyIPv6 = r.listens()
-	r.resolveAccept(&s.Accept, b.Accept)
+	r.resolveAccept(b.Accept)
 	for i := range b.Peers {
-		e := &s.Peers.Items[i]
-		for j := range e.Families.Items {
-			b.Peers[i].IPv4 = b.Peers[i].IPv4 || e.Families.Items[j].V == 0
-			b.Peers[i].IPv6 = b.Peers[i].IPv6 || e.Families.Items[j].V == 1
-		}
+		e := &b.Peers[i]
+		e.IPv4, e.IPv6 = slices.Contains(e.Families, "ipv4-unicast"), slices.Contains(e.Families, "ipv6-unicast")
 		r.checkNeighbor(e)
 	}
-	if !s.valid {
+	if !r.Valid(b) {
 		return
 	}
-	if !s.AS.given {
-		r.problem(s.AS.place, "missing; expected %s", s.AS.expects(rule{min: "1", max: "4294967294"}))
+	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4); !r.Given(&b.RouterID) && !r.Given(&b.IPv4) && !r.Given(&g.IPv4) {
+		r.Problem(&b.RouterID, "missing, as neither bgp nor gateway has ipv4; expected %s", r.Expects(&b.RouterID))
 	}
-	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4.V); !s.RouterID.given && !s.IPv4.given && !g.IPv4.given {
-		r.problem(s.RouterID.place, "missing, as neither bgp nor gateway has ipv4; expected %s", s.RouterID.expects(rule{}))
+	if r.Valid(&b.HoldTime) && b.HoldTime%time.Second != 0 {
+		r.Problem(&b.HoldTime, "BGP's timers count seconds; expected a whole number of them, such as 30s")
 	}
-	if !s.Peers.given || s.Peers.valid && len(s.Peers.Items) == 0 {
-		r.problem(s.Peers.place, "BGP needs a peer; expected a list of sections with address, as")
-	}
-	r.wholeSeconds(&s.HoldTime)
-	r.wholeSeconds(&s.ConnectRetry)
 	r.checkAnnounce()
-	r.warnIdle(s.place, s.Announce.given, s.Accept.given)
+	r.warnIdle(b, r.Given(&b.Announce), r.Given(&b.Accept))
 }
 
 // warnIdle warns of a protocol that has nothing to do.
-func (r *protocolResolver) warnIdle(at place, announces, accepts bool) {
+func (r *protocolResolver) warnIdle(at any, announces, accepts bool) {
 	if !announces && !accepts {
-		r.warn(at, "neither announces nor accepts prefixes; set announce where this gateway is a proxy, and accept where it notifies proxies")
+		r.Warn(at, "neither announces nor accepts prefixes; set announce where this gateway is a proxy, and accept where it notifies proxies")
 	}
 }
 
@@ -55,12 +119,12 @@ func (r *protocolResolver) warnIdle(at place, announces, accepts bool) {
 func (r *protocolResolver) listens() (ipv4, ipv6 netip.Addr) {
 	p, g := &r.doc.Proxy, &r.doc.Gateway
 	switch {
-	case !p.Listen.valid:
-		return g.IPv4.V, g.IPv6.V
-	case p.Listen.V.Is4():
-		return p.Listen.V, ipv6
+	case !r.Valid(&p.Listen):
+		return g.IPv4, g.IPv6
+	case p.Listen.Is4():
+		return p.Listen, ipv6
 	}
-	return ipv4, p.Listen.V
+	return ipv4, p.Listen
 }
 
 // first is the first address that is valid.
@@ -73,75 +137,66 @@ func first(addresses ...netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-func (r *protocolResolver) wholeSeconds(s *duration) {
-	if s.valid && s.V%time.Second != 0 {
-		r.problem(s.place, "BGP's timers count seconds; expected a whole number of them, such as 30s")
-	}
-}
-
 // checkAnnounce checks that there are the addresses that an announcement names: a next hop of the prefix's IP version, and a proxy.
 func (r *protocolResolver) checkAnnounce() {
-	s, g := &r.doc.Proxy.BGP, &r.doc.Gateway
-	for i := range s.Announce.Items {
-		p := &s.Announce.Items[i]
+	s, g := r.doc.Proxy.BGP, &r.doc.Gateway
+	for i := range s.Announce {
+		p := &s.Announce[i]
 		switch {
-		case !p.valid:
-		case p.V.Addr().Is4() && !s.IPv4.given && !s.NextHopIPv4.given:
-			r.problem(p.place, "%s needs a next hop; set ipv4 or next_hop_ipv4 in bgp (%s)", p.V, r.position(s.place))
-		case p.V.Addr().Is6() && !s.IPv6.given && !s.NextHopIPv6.given:
-			r.problem(p.place, "%s needs a next hop; set ipv6 or next_hop_ipv6 in bgp (%s)", p.V, r.position(s.place))
-		case g.valid && !r.doc.Proxy.Listen.given && !g.IPv4.given && !g.IPv6.given:
-			r.problem(p.place, "a proxy needs an address for notifications; set ipv4, ipv6 or both in gateway (%s)", r.position(g.place))
+		case !r.Valid(p):
+		case p.Addr().Is4() && !r.Given(&s.IPv4) && !r.Given(&s.NextHopIPv4):
+			r.Problem(p, "%s needs a next hop; set ipv4 or next_hop_ipv4 in bgp (%s)", *p, r.Position(s))
+		case p.Addr().Is6() && !r.Given(&s.IPv6) && !r.Given(&s.NextHopIPv6):
+			r.Problem(p, "%s needs a next hop; set ipv6 or next_hop_ipv6 in bgp (%s)", *p, r.Position(s))
+		case r.Valid(g) && !r.Given(&r.doc.Proxy.Listen) && !r.Given(&g.IPv4) && !r.Given(&g.IPv6):
+			r.Problem(p, "a proxy needs an address for notifications; set ipv4, ipv6 or both in gateway (%s)", r.Position(g))
 			return
 		}
 	}
 }
 
 // resolveAccept sets the greatest lengths of the prefixes that are accepted.
-func (r *protocolResolver) resolveAccept(s *list[acceptSection], accept []BGPAccept) {
+func (r *protocolResolver) resolveAccept(accept []BGPAccept) {
 	for i := range accept {
-		e := &s.Items[i]
-		if !e.Prefix.valid {
+		e := &accept[i]
+		if !r.Valid(&e.Prefix) {
 			continue
 		}
-		switch most, length := e.Prefix.V.Addr().BitLen(), int(e.MaxLength.V); {
-		case !e.MaxLength.given:
-			accept[i].MaxLength = most
-		case e.MaxLength.valid && (length < e.Prefix.V.Bits() || length > most):
-			r.problem(e.MaxLength.place, "%d is not a length within %s; expected %d to %d", length, e.Prefix.V, e.Prefix.V.Bits(), most)
+		switch most, length := e.Prefix.Addr().BitLen(), e.MaxLength; {
+		case !r.Given(&e.MaxLength):
+			e.MaxLength = most
+		case r.Valid(&e.MaxLength) && (length < e.Prefix.Bits() || length > most):
+			r.Problem(&e.MaxLength, "%d is not a length within %s; expected %d to %d", length, e.Prefix, e.Prefix.Bits(), most)
 		}
 	}
 }
 
 // checkNeighbor checks a peer against the other keys.
-func (r *protocolResolver) checkNeighbor(e *neighborSection) {
-	s := &r.doc.Proxy.BGP
-	if e.Address.valid && !e.Address.twice {
-		own, key := &s.IPv6.V, "ipv6"
-		given := s.IPv6.given
-		if e.Address.V.Is4() {
-			own, key, given = &s.IPv4.V, "ipv4", s.IPv4.given
+func (r *protocolResolver) checkNeighbor(e *BGPPeer) {
+	s := r.doc.Proxy.BGP
+	if r.Valid(&e.Address) && !r.At(&e.Address).Twice {
+		own, key := &s.IPv6, "ipv6"
+		given := r.Given(&s.IPv6)
+		if e.Address.Is4() {
+			own, key, given = &s.IPv4, "ipv4", r.Given(&s.IPv4)
 		}
 		switch {
 		case !given:
-			r.problem(e.Address.place, "a session with %s needs an address of this gateway; set %s in bgp (%s)", e.Address.V, key, r.position(s.place))
-		case *own == e.Address.V:
-			r.problem(e.Address.place, "%s is the speaker's own address; expected another router's", e.Address.V)
+			r.Problem(&e.Address, "a session with %s needs an address of this gateway; set %s in bgp (%s)", e.Address, key, r.Position(s))
+		case *own == e.Address:
+			r.Problem(&e.Address, "%s is the speaker's own address; expected another router's", e.Address)
 		}
 	}
-	if e.PasswordFile.valid && !path.IsAbs(e.PasswordFile.V) {
-		r.problem(e.PasswordFile.place, "%s is not an absolute path; expected such as /etc/cnpgate/bgp-password", quote(e.PasswordFile.V))
+	if e.Passive && r.Valid(&s.Port) && s.Port == 0 {
+		r.Problem(&e.Passive, "a passive peer opens the session, but port in bgp is 0 (%s), so that none is accepted; expected false, or another port",
+			r.Position(&s.Port))
 	}
-	if e.Passive.V && s.Port.valid && s.Port.V == 0 {
-		r.problem(e.Passive.place, "a passive peer opens the session, but port in bgp is 0 (%s), so that none is accepted; expected false, or another port",
-			r.position(s.Port.place))
+	if r.Given(&e.Multihop) && r.Given(&e.TTLSecurity) {
+		r.Problem(&e.TTLSecurity, "can't go together with multihop (%s): ttl_security also sets how far away the peer may be; keep one of the two",
+			r.Position(&e.Multihop))
 	}
-	if e.Multihop.given && e.TTLSecurity.given {
-		r.problem(e.TTLSecurity.place, "can't go together with multihop (%s): ttl_security also sets how far away the peer may be; keep one of the two",
-			r.position(e.Multihop.place))
-	}
-	if e.Multihop.given && e.AS.valid && e.AS.V == s.AS.V {
-		r.warn(e.Multihop.place, "has no effect, as the peer is of the same AS, whose packets may pass routers")
+	if r.Given(&e.Multihop) && r.Valid(&e.AS) && e.AS == s.AS {
+		r.Warn(&e.Multihop, "has no effect, as the peer is of the same AS, whose packets may pass routers")
 	}
 }
 
@@ -150,16 +205,14 @@ func (r *protocolResolver) resolveOSPF6(o *OSPF6) {
 	if o == nil {
 		return
 	}
-	s, p := &r.doc.Proxy.OSPF6, &r.doc.Proxy
-	r.resolveAccept(&s.Accept, o.Accept)
-	if o.Proxy = r.doc.Gateway.IPv6.V; p.Listen.valid {
-		o.Proxy = p.Listen.V
+	p := &r.doc.Proxy
+	o.Interval = askInterval
+	r.resolveAccept(o.Accept)
+	if o.Proxy = r.doc.Gateway.IPv6; r.Valid(&p.Listen) {
+		o.Proxy = p.Listen
 	}
-	if s.Socket.valid && !path.IsAbs(s.Socket.V) {
-		r.problem(s.Socket.place, "%s is not an absolute path; expected ospf6d's vty socket, such as /var/run/frr/ospf6d.vty", quote(s.Socket.V))
-	}
-	if s.valid && !s.Accept.given {
-		r.warn(s.place, "accepts no prefixes, so nothing is learned; set accept")
+	if r.Valid(o) && !r.Given(&o.Accept) {
+		r.Warn(o, "accepts no prefixes, so nothing is learned; set accept")
 	}
 }
 
@@ -168,22 +221,21 @@ func (r *protocolResolver) resolveOSPF(o *OSPF) {
 	if o == nil {
 		return
 	}
-	s := &r.doc.Proxy.OSPF
-	r.resolveAccept(&s.Accept, o.Accept)
+	r.resolveAccept(o.Accept)
 	o.Proxy, _ = r.listens()
-	if o.API, _ = netip.ParseAddrPort(s.API.V); s.API.valid && !o.API.Addr().Is4() {
-		r.problem(s.API.place, "ospfd serves its API at IPv4 addresses; expected one with a port, such as 127.0.0.1:2607")
+	if r.Valid(&o.API) && !o.API.Addr().Is4() {
+		r.Problem(&o.API, "ospfd serves its API at IPv4 addresses; expected one with a port, such as 127.0.0.1:2607")
 	}
-	for i := range s.Announce.Items {
-		switch e := &s.Announce.Items[i]; {
-		case !e.valid:
-		case !e.V.Addr().Is4():
-			r.problem(e.place, "%s is not an IPv4 prefix; OSPFv2 announces no others", e.V)
-		case !o.Proxy.IsValid() && r.doc.Gateway.valid:
-			r.problem(e.place, "%s needs the proxy's IPv4 address; set gateway.ipv4, or an IPv4 address as proxy.listen", e.V)
+	for i := range o.Announce {
+		switch e := &o.Announce[i]; {
+		case !r.Valid(e):
+		case !e.Addr().Is4():
+			r.Problem(e, "%s is not an IPv4 prefix; OSPFv2 announces no others", *e)
+		case !o.Proxy.IsValid() && r.Valid(&r.doc.Gateway):
+			r.Problem(e, "%s needs the proxy's IPv4 address; set gateway.ipv4, or an IPv4 address as proxy.listen", *e)
 		}
 	}
-	if s.valid {
-		r.warnIdle(s.place, s.Announce.given, s.Accept.given)
+	if r.Valid(o) {
+		r.warnIdle(o, r.Given(&o.Announce), r.Given(&o.Accept))
 	}
 }

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // A measured RTT_est is the minimum over rttWindow, or over the time of this number of test packets if that is longer.
@@ -25,38 +27,38 @@ func (p *Port) measuresRTT() bool {
 func (r *portResolver) resolveRTT() {
 	p, s := r.p, r.s
 	from := &p.Policy.RTTFrom
-	from.Window = int64(max(rttWindow, testsAWindow*s.STAMP.Interval.V))
-	for i := range s.RTTSources.Items {
-		item := &s.RTTSources.Items[i]
-		if !item.valid || item.twice {
+	from.Min, from.Max, from.Window = int64(s.RTTBounds.Min), int64(s.RTTBounds.Max), int64(max(rttWindow, testsAWindow*s.STAMP.Interval))
+	for i := range s.RTTSources {
+		item := &s.RTTSources[i]
+		if !r.Valid(item) || r.At(item).Twice {
 			continue
 		}
-		source := rttSources[item.V]
-		r.checkRTTSource(source, item.place, s.RTTSources.Items[:i])
+		source := rttSources[*item]
+		r.checkRTTSource(source, item, s.RTTSources[:i])
 		from.Sources[from.Count] = source
 		from.Count++
 	}
 	p.Policy.Trust = from.Trust(p.Policy.RTT)
-	if b := &s.RTTBounds; b.Min.valid && b.Max.valid && b.Min.V > b.Max.V {
-		r.problem(b.Min.place, "%s is above max, which is %s; expected less", b.Min.V, b.Max.V)
+	if b := &s.RTTBounds; r.Valid(&b.Min) && r.Valid(&b.Max) && b.Min > b.Max {
+		r.Problem(&b.Min, "%s is above max, which is %s; expected less", b.Min, b.Max)
 	}
-	if s.RTTBounds.given && !p.measuresRTT() {
-		r.warn(s.RTTBounds.place, "has no effect, as rtt_sources names no measurement")
+	if r.Given(&s.RTTBounds) && !p.measuresRTT() {
+		r.Warn(&s.RTTBounds, "has no effect, as rtt_sources names no measurement")
 	}
 	r.resolveSTAMP()
 }
 
-func (r *portResolver) checkRTTSource(source congestion.RTTSource, at place, before []choice) {
+func (r *portResolver) checkRTTSource(source congestion.RTTSource, at *int, before []int) {
 	s := r.s
 	if source == congestion.RTTConfigured {
 		return
 	}
-	if s.Role.valid && dataplane.Role(s.Role.V) != dataplane.WAN {
-		r.problem(at, "%s measures the path behind a WAN port, and this is a %s port; remove it here", source, dataplane.Role(s.Role.V))
+	if r.Valid(&s.Role) && dataplane.Role(s.Role) != dataplane.WAN {
+		r.Problem(at, "%s measures the path behind a WAN port, and this is a %s port; remove it here", source, dataplane.Role(s.Role))
 	}
 	for i := range before {
-		if first := &before[i]; first.valid && !first.twice && rttSources[first.V] == congestion.RTTConfigured {
-			r.warn(at, "is never used, because configured comes before it (%s); put configured last", r.position(first.place))
+		if first := &before[i]; r.Valid(first) && !r.At(first).Twice && rttSources[*first] == congestion.RTTConfigured {
+			r.Warn(at, "is never used, because configured comes before it (%s); put configured last", r.Position(first))
 		}
 	}
 }
@@ -66,31 +68,33 @@ func (r *portResolver) resolveSTAMP() {
 	p, s := r.p, r.s
 	peer := &s.STAMP.Peer
 	if !p.Policy.RTTFrom.Uses(congestion.RTTSTAMP) {
-		if s.STAMP.given {
-			r.warn(s.STAMP.place, "has no effect, as rtt_sources does not name stamp")
+		if r.Given(&s.STAMP) {
+			r.Warn(&s.STAMP, "has no effect, as rtt_sources does not name stamp")
 		}
 		return
 	}
-	if !peer.given {
-		r.problem(s.RTTSources.place, "stamp needs a destination for test packets; set stamp.peer of this port to an address of another gateway")
+	if !r.Given(peer) {
+		r.Problem(&s.RTTSources, "stamp needs a destination for test packets; set stamp.peer of this port to an address of another gateway")
 		return
 	}
 	r.checkPeer(peer)
-	fill(&p.Policy.STAMP, &s.STAMP)
+	if p.Policy.STAMP.Interval = int64(s.STAMP.Interval); r.Valid(peer) {
+		p.Policy.STAMP.Peer = packet.AddrFrom(*peer)
+	}
 }
 
 // checkPeer checks that STAMP packets to an address have a source address, and that the two differ.
-func (r *resolver) checkPeer(peer *address) {
+func (r *resolver) checkPeer(peer *netip.Addr) {
 	g := &r.doc.Gateway
-	own, given, key := g.IPv6.V, g.IPv6.given, "ipv6"
-	if peer.V.Is4() {
-		own, given, key = g.IPv4.V, g.IPv4.given, "ipv4"
+	own, given, key := g.IPv6, r.Given(&g.IPv6), "ipv6"
+	if peer.Is4() {
+		own, given, key = g.IPv4, r.Given(&g.IPv4), "ipv4"
 	}
 	switch {
-	case !peer.valid || peer.twice:
+	case !r.Valid(peer) || r.At(peer).Twice:
 	case !given:
-		r.problem(peer.place, "STAMP packets to %s need a source address; set %s in gateway (%s)", peer.V, key, r.position(g.place))
-	case own == peer.V:
-		r.problem(peer.place, "%s is the gateway's own address; expected another gateway's", peer.V)
+		r.Problem(peer, "STAMP packets to %s need a source address; set %s in gateway (%s)", *peer, key, r.Position(g))
+	case own == *peer:
+		r.Problem(peer, "%s is the gateway's own address; expected another gateway's", *peer)
 	}
 }

@@ -1,10 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,62 +15,28 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
-// schemaKey is one key of the schema: path with [] for a list's entries and NAME for those of a table.
-type schemaKey struct {
-	path  string
-	rule  rule
-	needs needs
-	leaf  bool // without keys of its own
-	v     reflect.Value
-}
-
-// schemaKeys walks the schema.
-func schemaKeys(t reflect.Type, path string, section needs) []schemaKey {
-	var keys []schemaKey
-	for _, f := range fieldsOf(t) {
-		v := reflect.New(t.Field(f.index).Type).Elem()
-		child := strings.TrimPrefix(path+"."+f.key, ".")
-		below := v.Type()
-		suffix := ""
-		if items := v.FieldByName("Items"); items.IsValid() {
-			below, suffix = items.Type().Elem(), "[]"
-		} else if entries := v.FieldByName("Entries"); entries.IsValid() {
-			below, suffix = entries.Type().Elem(), ".NAME"
-		}
-		takes := f.rule.needsIn(section)
-		var nested []schemaKey
-		if below.Kind() == reflect.Struct {
-			nested = schemaKeys(below, child+suffix, takes)
-		}
-		keys = append(keys, schemaKey{child, f.rule, takes, len(nested) == 0, v})
-		keys = append(keys, nested...)
-	}
-	return keys
-}
-
-func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "", needs{Live, ""}) }
+func allKeys() []yamldoc.Key { return yamldoc.Keys(document{}) }
 
 // Every default and bound in the tags is one that the key itself would take.
 func TestSchemaTags(t *testing.T) {
 	for _, k := range allKeys() {
-		x, ok := k.v.Addr().Interface().(reader)
-		if !ok {
-			continue
+		if k.Expects(forms) == "" {
+			t.Errorf("%s: nothing to expect", k.Path)
 		}
-		if s := x.expects(k.rule); s == "" {
-			t.Errorf("%s: nothing to expect", k.path)
-		}
-		r := &report{}
-		bare := rule{one: k.rule.one, min: k.rule.min, max: k.rule.max}
-		for _, text := range []string{k.rule.def, k.rule.min, k.rule.max} {
-			if bare.def = text; text == "" || k.v.FieldByName("Items").IsValid() && text != k.rule.def {
+		for _, text := range []string{k.Default, k.Min, k.Max} {
+			if text == "" || k.List && text != k.Default {
 				continue
 			}
-			x.absent(&decoder{r}, place{path: k.path}, bare)
-			if valid := k.v.Addr().Interface().(interface{ where() *place }).where().valid; !valid || len(r.problems) > 0 {
-				t.Errorf("%s: %q in the tags is not valid: %v", k.path, text, r.problems)
+			var doc yaml.Node
+			if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+				t.Fatal(err)
+			}
+			d := yamldoc.New("", forms)
+			if k.Read(d, doc.Content[0]); d.Err() != nil {
+				t.Errorf("%s: %q in the tags is not valid: %v", k.Path, text, d.Err())
 			}
 		}
 	}
@@ -86,11 +50,11 @@ func TestSchemaWords(t *testing.T) {
 	}
 	names := map[string][]string{"management.log_level": LogLevels, "ports[].role": {dataplane.Fabric.String(), dataplane.WAN.String(), "tap"}, "ports[].mirrors": {dataplane.Fabric.String(), dataplane.WAN.String(), "both"}, "endpoints[].accepts": formats}
 	for _, k := range allKeys() {
-		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
-			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
+		if want, ok := names[k.Path]; ok && !slices.Equal(k.Words, want) {
+			t.Errorf("%s: %v, but the constants are %v", k.Path, k.Words, want)
 		}
-		if k.path == "dpdk.burst" && k.rule.max != strconv.Itoa(burst.MaxSize) {
-			t.Errorf("%s: at most %s, but a burst is at most %d", k.path, k.rule.max, burst.MaxSize)
+		if k.Path == "dpdk.burst" && k.Max != strconv.Itoa(burst.MaxSize) {
+			t.Errorf("%s: at most %s, but a burst is at most %d", k.Path, k.Max, burst.MaxSize)
 		}
 	}
 	if dataplane.WAN.String() != "wan" || dataplane.Role(99).String() != "unknown" {
@@ -103,26 +67,26 @@ func TestEveryKeyHasCases(t *testing.T) {
 	good := string(read(t, "testdata/good/every_key.yaml")) + string(read(t, "testdata/good/tap.yaml")) + string(read(t, "testdata/good/tap_both.yaml")) + // a tap excludes other keys
 		string(read(t, "testdata/good/fleet_servers.yaml")) // servers exclude embedded
 	for _, k := range allKeys() {
-		if key := k.path[strings.LastIndex(k.path, ".")+1:]; !regexp.MustCompile(`\b` + key + `:`).MatchString(good) {
-			t.Errorf("%s: not in every_key.yaml", k.path)
+		if key := k.Path[strings.LastIndex(k.Path, ".")+1:]; !regexp.MustCompile(`\b` + key + `:`).MatchString(good) {
+			t.Errorf("%s: not in every_key.yaml", k.Path)
 		}
 		word := func(text string) yaml.Node { return yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 		wrong := []yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null"}, {Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "no key"}, {}}}}
-		isList := k.v.FieldByName("Items").IsValid()
-		if k.leaf && !isList {
+		isList := k.List
+		if k.Leaf && !isList {
 			wrong = append(wrong, word("\t"))
 		}
-		for bound, beyond := range map[string]float64{k.rule.min: -1, k.rule.max: 1} {
+		for bound, beyond := range map[string]float64{k.Min: -1, k.Max: 1} {
 			digits := strings.TrimRightFunc(bound, func(c rune) bool { return unicode.IsLetter(c) || c == '/' })
 			if v, err := strconv.ParseFloat(digits, 64); err == nil && !isList {
 				wrong = append(wrong, word(strconv.FormatFloat(v+beyond, 'f', -1, 64)+bound[len(digits):]))
 			}
 		}
 		for i := range wrong {
-			r := &report{}
-			(&decoder{r}).value(reflect.New(k.v.Type()).Elem(), &wrong[i], place{path: k.path}, k.rule)
-			if len(r.problems) == 0 || !strings.HasPrefix(r.problems[0].Text, k.path) {
-				t.Errorf("%s: %q is not refused: %v", k.path, wrong[i].Value, r.problems)
+			d := yamldoc.New("f", forms)
+			k.Read(d, &wrong[i])
+			if err := d.Err(); err == nil || !strings.HasPrefix(err.Error(), "f:1:1: "+k.Path) {
+				t.Errorf("%s: %q is not refused: %v", k.Path, wrong[i].Value, err)
 			}
 		}
 	}
@@ -131,48 +95,78 @@ func TestEveryKeyHasCases(t *testing.T) {
 // keyRow is a row of the reference. In a table of live keys only, the column of reload is left out.
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|(?: (live|resize|restart) \\|)? ([^|]+) \\|$")
 
-// docs/configuration.md has a row for each key but sections, which need none, with its default and its bounds, and for nothing else.
+// docs/configuration.md has a row for each key but sections, which need none, with its default and its bounds, and for nothing else. -update writes the
+// rows anew: their meaning stays, and so does a type that names all bounds and words. A new row has "?" as its meaning.
 func TestReferencePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	const path = "../../docs/configuration.md"
+	page := string(read(t, path))
 	rows := map[string][]string{}
-	for _, m := range keyRow.FindAllStringSubmatch(string(page), -1) {
+	for _, m := range keyRow.FindAllStringSubmatch(page, -1) {
 		if rows[m[1]] != nil {
 			t.Errorf("the page has two rows for %s", m[1])
 		}
-		rows[m[1]] = m[2:]
+		rows[m[1]] = m
 	}
+	want, last := page, ""
 	for _, k := range allKeys() {
-		row := rows[k.path]
-		if row == nil {
-			if k.leaf {
-				t.Errorf("the page has no row for %s", k.path)
-			}
+		row := rows[k.Path]
+		delete(rows, k.Path)
+		if row == nil && !k.Leaf {
 			continue
 		}
-		delete(rows, k.path)
-		switch def := strings.TrimSpace(row[1]); {
-		case k.rule.required != (def == "required"):
-			t.Errorf("%s: default is %q, required is %t", k.path, def, k.rule.required)
-		case k.rule.def != "" && def != "`"+k.rule.def+"`":
-			t.Errorf("%s: default is %q on the page and %q in the schema", k.path, def, k.rule.def)
-		case k.rule.def == "" && strings.HasPrefix(def, "`"):
-			t.Errorf("%s: default is %q on the page, there is none in the schema", k.path, def)
+		line := referenceRow(&k, row, strings.Count(last, " | ") > 3)
+		if row != nil {
+			want = strings.Replace(want, row[0], line, 1)
+		} else {
+			want = strings.Replace(want, last, last+"\n"+line, 1)
 		}
-		if column := cmp.Or(row[2], Live.String()); column != k.needs.reload.String() {
-			t.Errorf("%s: reload is %q on the page, %q in the schema", k.path, column, k.needs.reload)
-		}
-		for _, said := range append([]string{k.rule.min, k.rule.max}, k.rule.one...) {
-			if !strings.Contains(row[0], said) {
-				t.Errorf("%s: %q is not in the page's type, %q", k.path, said, row[0])
-			}
+		if last = line; strings.HasSuffix(line, " ? |") {
+			t.Errorf("%s: no meaning; write it in place of the question mark", k.Path)
 		}
 	}
-	for path := range rows {
-		t.Errorf("the page has a row for %s, which is not in the schema", path)
+	for _, row := range rows { // of keys that are no more
+		want = strings.Replace(want, row[0]+"\n", "", 1)
 	}
+	if *update && want != page {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(page, "\n")
+	for n, line := range strings.Split(want, "\n") {
+		if n >= len(lines) || lines[n] != line {
+			t.Fatalf("line %d of the page isn't what the schema says; write it again with -update:\n%s", n+1, line)
+		}
+	}
+}
+
+// referenceRow is the row of a key, given the page's, nil if that has none. In a table of live keys only, the column of reload is left out.
+func referenceRow(k *yamldoc.Key, row []string, reload bool) string {
+	form, def, meaning := strings.TrimSuffix(k.Expects(forms), ", "), "none", "?"
+	if bounds := k.Min + " to " + k.Max; k.Min != "" && k.Max != "" && !strings.Contains(form, bounds) {
+		form += ", " + bounds
+	}
+	if row != nil {
+		missing := func(said string) bool { return !strings.Contains(row[2], said) }
+		if !slices.ContainsFunc(append([]string{k.Min, k.Max}, k.Words...), missing) {
+			form = row[2]
+		}
+		reload, meaning = row[4] != "", row[5]
+		if def = row[3]; strings.HasPrefix(def, "`") || def == "required" {
+			def = "none"
+		}
+	}
+	switch {
+	case k.Required:
+		def = "required"
+	case k.Default != "":
+		def = "`" + k.Default + "`"
+	}
+	columns := []string{"`" + k.Path + "`", form, def, k.Needs.Reload.String(), meaning}
+	if !reload && k.Needs.Reload == yamldoc.Live {
+		columns = slices.Delete(columns, 3, 4)
+	}
+	return "| " + strings.Join(columns, " | ") + " |"
 }
 
 // docs/configuration.md lists the reasons for which keys need a restart, each with its keys, as the schema has them.
@@ -184,15 +178,15 @@ func TestRestartReasons(t *testing.T) {
 	var table strings.Builder
 	said := map[string]bool{}
 	for _, k := range allKeys() {
-		if k.needs.reload != Restart {
+		if k.Needs.Reload != yamldoc.Restart {
 			continue
 		}
-		if k.needs.because == "" {
-			t.Errorf("%s needs a restart, and the schema doesn't say why", k.path)
+		if k.Needs.Because == "" {
+			t.Errorf("%s needs a restart, and the schema doesn't say why", k.Path)
 		}
-		if k.rule.because != "" && !said[k.path] {
-			said[k.path] = true
-			fmt.Fprintf(&table, "| `%s` | %s |\n", k.path, k.rule.because)
+		if k.Because != "" && !said[k.Path] {
+			said[k.Path] = true
+			fmt.Fprintf(&table, "| `%s` | %s |\n", k.Path, k.Because)
 		}
 	}
 	if !strings.Contains(string(page), table.String()) {

@@ -7,24 +7,24 @@ const roleTap = 2
 
 // resolveTaps gives mirror ports the role of the side that they mirror, and reports settings that would make the gateway transmit. taps: there are some.
 func (r *resolver) resolveTaps() (taps bool) {
-	for i := range r.doc.Ports.Items {
-		s := &r.doc.Ports.Items[i]
-		if s.tap = s.Role.valid && s.Role.V == roleTap; !s.tap {
-			if s.Mirrors.given {
-				r.problem(s.Mirrors.place, "only a port with role tap is a mirror port; set role: tap, or remove mirrors")
+	for i := range r.doc.Ports {
+		s := &r.doc.Ports[i]
+		if s.tap = r.Valid(&s.Role) && s.Role == roleTap; !s.tap {
+			if r.Given(&s.Mirrors) {
+				r.Problem(&s.Mirrors, "only a port with role tap is a mirror port; set role: tap, or remove mirrors")
 			}
-			if s.FabricHosts.given {
-				r.problem(s.FabricHosts.place, "only a port with role tap and mirrors: both needs it; remove it")
+			if r.Given(&s.FabricHosts) {
+				r.Problem(&s.FabricHosts, "only a port with role tap and mirrors: both needs it; remove it")
 			}
 			continue
 		}
 		taps = true
-		if !s.Mirrors.given {
-			r.problem(s.Role.place, "a mirror port needs the key mirrors; expected mirrors: fabric for frames that come from the data centre, "+
+		if !r.Given(&s.Mirrors) {
+			r.Problem(&s.Role, "a mirror port needs the key mirrors; expected mirrors: fabric for frames that come from the data centre, "+
 				"mirrors: wan for those from the WAN, mirrors: both for one port with both")
 		}
 		r.resolveBoth(s)
-		s.Role.V, s.Role.valid = s.Mirrors.V%mirrorsBoth, s.Mirrors.valid && s.Mirrors.given
+		s.Role, r.At(&s.Role).Valid = s.Mirrors%mirrorsBoth, r.Valid(&s.Mirrors) && r.Given(&s.Mirrors)
 		r.checkTap(s)
 	}
 	if taps {
@@ -42,18 +42,18 @@ const (
 
 // resolveBoth checks a mirror port of both directions, or that no other port says which hosts are the fabric's.
 func (r *resolver) resolveBoth(s *portSection) {
-	if s.Mirrors.V != mirrorsBoth || !s.Mirrors.valid {
-		if s.FabricHosts.given {
-			r.problem(s.FabricHosts.place, "only a port with mirrors: both needs it, to know where frames come from; set mirrors: both, or remove it")
+	if s.Mirrors != mirrorsBoth || !r.Valid(&s.Mirrors) {
+		if r.Given(&s.FabricHosts) {
+			r.Problem(&s.FabricHosts, "only a port with mirrors: both needs it, to know where frames come from; set mirrors: both, or remove it")
 		}
 		return
 	}
-	if !s.FabricHosts.given || s.FabricHosts.valid && len(s.FabricHosts.Items) == 0 {
-		r.problem(s.Mirrors.place, "both directions arrive by one port; expected fabric_hosts, the prefixes of the data centre's hosts, such as [10.1.0.0/16]")
+	if !r.Given(&s.FabricHosts) || r.Valid(&s.FabricHosts) && len(s.FabricHosts) == 0 {
+		r.Problem(&s.Mirrors, "both directions arrive by one port; expected fabric_hosts, the prefixes of the data centre's hosts, such as [10.1.0.0/16]")
 	}
-	for i := range r.doc.Ports.Items {
-		if peer := &r.doc.Ports.Items[i]; peer.Name.V == s.Peer.V && peer.Device.valid && !strings.Contains(peer.Device.V, receivesNothing) {
-			r.problem(peer.Device.place, "the frames from the WAN arrive by %s, which mirrors both directions; expected a device that receives nothing: net_null0,%s", s.Name.V, receivesNothing)
+	for i := range r.doc.Ports {
+		if peer := &r.doc.Ports[i]; peer.Name == s.Peer && r.Valid(&peer.Device) && !strings.Contains(peer.Device, receivesNothing) {
+			r.Problem(&peer.Device, "the frames from the WAN arrive by %s, which mirrors both directions; expected a device that receives nothing: net_null0,%s", s.Name, receivesNothing)
 		}
 	}
 }
@@ -62,33 +62,33 @@ const neverTransmits = "a gateway with a mirror port (role: tap) never transmits
 
 // checkTap reports settings of a mirror port that need transmission.
 func (r *resolver) checkTap(s *portSection) {
-	if s.FlowControl.given {
-		r.problem(s.FlowControl.place, neverTransmits+"remove flow_control")
+	if r.Given(&s.FlowControl) {
+		r.Problem(&s.FlowControl, neverTransmits+"remove flow_control")
 	}
-	if s.Pacing.Enabled.V {
-		r.problem(s.Pacing.Enabled.place, neverTransmits+"pacing can't hold anything back: remove it")
+	if s.Pacing.Enabled {
+		r.Problem(&s.Pacing.Enabled, neverTransmits+"pacing can't hold anything back: remove it")
 	}
-	for i := range s.RTTSources.Items {
-		if item := &s.RTTSources.Items[i]; item.valid && s.RTTSources.given && rttSources[item.V] != rttSources[0] {
-			r.problem(item.place, "when a mirrored packet leaves can't be seen, and no test packet can be sent; expected [configured], with rtt")
+	for i := range s.RTTSources {
+		if item := &s.RTTSources[i]; r.Valid(item) && r.Given(&s.RTTSources) && rttSources[*item] != rttSources[0] {
+			r.Problem(item, "when a mirrored packet leaves can't be seen, and no test packet can be sent; expected [configured], with rtt")
 		}
 	}
-	for i := range s.TrafficClasses.Items {
-		if c := &s.TrafficClasses.Items[i]; c.Lossless.V {
-			r.problem(c.Lossless.place, neverTransmits+"no class can be lossless")
+	for i := range s.TrafficClasses {
+		if c := &s.TrafficClasses[i]; c.Lossless {
+			r.Problem(&c.Lossless, neverTransmits+"no class can be lossless")
 		}
 	}
 }
 
 // checkTapped reports settings of the gateway that need transmission.
 func (r *resolver) checkTapped() {
-	if n := &r.doc.Notifications.Mode; n.given && n.valid && n.V != modeObserve {
-		r.problem(n.place, neverTransmits+"expected observe, or leave it out")
+	if n := &r.doc.Notifications.Mode; r.Given(n) && r.Valid(n) && *n != modeObserve {
+		r.Problem(n, neverTransmits+"expected observe, or leave it out")
 	}
-	if r.doc.Proxy.Enabled.V {
-		r.problem(r.doc.Proxy.Enabled.place, neverTransmits+"it can't be a proxy")
+	if r.doc.Proxy.Enabled {
+		r.Problem(&r.doc.Proxy.Enabled, neverTransmits+"it can't be a proxy")
 	}
-	if p := &r.doc.Gateway.STAMPReflector.Peers; len(p.Items) > 0 {
-		r.problem(p.place, neverTransmits+"it can't answer test packets")
+	if p := &r.doc.Gateway.STAMPReflector.Peers; len(*p) > 0 {
+		r.Problem(p, neverTransmits+"it can't answer test packets")
 	}
 }

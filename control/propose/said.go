@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/netif"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // said are the lines for the operator: what was seen, and why the proposal is as it is.
@@ -129,7 +129,7 @@ func (p *Proposal) sayChoices(say printer) {
 		say("warning: %d hosts send from both sides: check that --fabric and --wan are not on the same network", both)
 	}
 	if p.Rate == 0 && p.WAN.Rate == 0 {
-		say("warning: interface %s doesn't tell its rate: %s is a guess; give the line's rate with --rate", p.WAN.Name, config.FormatRate(unknownRate))
+		say("warning: interface %s doesn't tell its rate: %s is a guess; give the line's rate with --rate", p.WAN.Name, units.Exact(unknownRate, units.Rates))
 	}
 }
 
@@ -142,6 +142,6 @@ func (p *Proposal) warnOf(say printer, f *netif.Facts) {
 		say("warning: RoCEv2 packets have up to %d bytes, but %s has MTU %d: `ip link set %s mtu %d`", longest, f.Name, f.MTU, f.Name, longest)
 	}
 	if f.Rate > hugeNeeded {
-		say("warning: %s has %s, more than af_packet can forward; the file says how to use its PCI device instead", f.Name, config.FormatRate(f.Rate))
+		say("warning: %s has %s, more than af_packet can forward; the file says how to use its PCI device instead", f.Name, units.Exact(f.Rate, units.Rates))
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/netif"
+	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 const (
@@ -95,7 +95,7 @@ func (p *Proposal) port(line printer, f *netif.Facts, role dataplane.Role, numbe
 	default:
 		line("    role: %v\n    peer: %v", role, peer)
 	}
-	line("    rate: %s # %s", config.FormatRate(rate), known)
+	line("    rate: %s # %s", units.Exact(rate, units.Rates), known)
 	if rate < slowRate {
 		const parts = 10 // of a second
 		line("    queue_capacity: %dKB # 100 ms; the default is for faster lines, and RC connections break if packets wait for longer than about half a second",
@@ -128,7 +128,7 @@ func describe(f *netif.Facts) string {
 		parts = append(parts, "driver "+f.Driver)
 	}
 	if f.Rate > 0 {
-		parts = append(parts, config.FormatRate(f.Rate))
+		parts = append(parts, units.Exact(f.Rate, units.Rates))
 	} else {
 		parts = append(parts, "rate not known")
 	}

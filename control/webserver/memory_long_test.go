@@ -31,6 +31,8 @@ type fast struct {
 
 func (s *fast) run(ctx context.Context) { <-ctx.Done() }
 
+func (*fast) entry() string { return "" } // the live view
+
 func (s *fast) routes(get func(string, http.HandlerFunc)) {
 	get("/source", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"live": true, "tables": api.PageTables()})

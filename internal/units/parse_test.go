@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 func TestParse(t *testing.T) {
@@ -100,12 +100,12 @@ func TestMeantUnits(t *testing.T) {
 		{"100Mbit/s", "100Mbps"}, {"10G", "10Gbps"}, {"10GbE", "10Gbps"}, {"100 Gbps", "100Gbps"}, {"100GBPS", "100Gbps"}, {"40gbit", "40Gbps"}, {"2.5Gb/s", "2.5Gbps"}, {"64Kbps", "64kbps"},
 		{"400Gbits/s", "400Gbps"}, {"1250MB/s", "10Gbps"}, {"1GBps", "8Gbps"}, {"10Gib", ""}, {"fast", ""}, {"10GHz", ""}, {"", ""}, {"1e9bps", ""}, {"10000000", ""},
 	} {
-		checkMeant(t, c.text, c.want, units.Rates, config.ParseRate)
+		checkMeant(t, c.text, c.want, units.Rates, yamldoc.ParseRate)
 	}
 	for _, c := range []struct{ text, want string }{
 		{"10M", "10MB"}, {"64Ki", "64KiB"}, {"64kib", "64KiB"}, {"64 KB", "64KB"}, {"1500", ""}, {"1bit", ""}, {"1500bytes", "1500B"}, {"4Gbyte", "4GB"}, {"4megabytes", ""}, {"much", ""}, {"", ""},
 	} {
-		checkMeant(t, c.text, c.want, units.Sizes, config.ParseSize)
+		checkMeant(t, c.text, c.want, units.Sizes, yamldoc.ParseSize)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 func TestUnits(t *testing.T) {
@@ -27,8 +27,8 @@ func TestUnits(t *testing.T) {
 func TestReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.OneOf(rapid.Uint64Range(0, 1<<20), rapid.Uint64Range(0, 1e16)).Draw(t, "v")
-		rate, err := config.ParseRate(units.Rate(v))
-		size, sizeErr := config.ParseSize(units.Size(v))
+		rate, err := yamldoc.ParseRate(units.Rate(v))
+		size, sizeErr := yamldoc.ParseSize(units.Size(v))
 		for _, got := range []uint64{rate, size} {
 			if err != nil || sizeErr != nil || math.Abs(float64(got)-float64(v)) > float64(v)*0.0051 {
 				t.Fatalf("%d is written as %s and %s, and read as %d: %v, %v", v, units.Rate(v), units.Size(v), got, err, sizeErr)

@@ -16,13 +16,13 @@ type varying struct {
 
 // varies notes that a link is that of a span, whose rate may change.
 func (s *topology) varies(span *spanSection, link int) {
-	for i := range span.Changes.Items {
-		if c := &span.Changes.Items[i]; c.Rate.V > span.Rate.V {
-			s.doc.Problem(c.Rate.At(), "%d bit/s; expected at most the span's rate, %d", c.Rate.V, span.Rate.V)
+	for i := range span.Changes {
+		if c := &span.Changes[i]; c.Rate > span.Rate {
+			s.doc.Problem(&c.Rate, "%d bit/s; expected at most the span's rate, %d", c.Rate, span.Rate)
 		}
 	}
-	if len(span.Changes.Items) > 0 {
-		s.varying = append(s.varying, varying{link, span.Changes.Items})
+	if len(span.Changes) > 0 {
+		s.varying = append(s.varying, varying{link, span.Changes})
 	}
 }
 
@@ -30,7 +30,7 @@ func (s *topology) varies(span *spanSection, link int) {
 func (s *Scenario) addChanges(c *sim.Config, r Response) error {
 	for _, v := range s.varying {
 		for i := range v.changes {
-			c.Network.Changes = append(c.Network.Changes, sim.Change{At: int64(v.changes[i].At.V), Link: v.link, Rate: v.changes[i].Rate.V})
+			c.Network.Changes = append(c.Network.Changes, sim.Change{At: int64(v.changes[i].At), Link: v.link, Rate: v.changes[i].Rate})
 		}
 	}
 	slices.SortStableFunc(c.Network.Changes, func(a, b sim.Change) int { return cmp.Compare(a.At, b.At) })

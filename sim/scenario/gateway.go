@@ -36,12 +36,12 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 	if err != nil {
 		return g, err
 	}
-	workers := int(section.Workers.V)
+	workers := int(section.Workers)
 	settings, err := assemble.Settings(c, workers, s.Seed(), nil)
 	settings.Flows = c.Dataplane.Flows // at each worker, since one may have all
 	g.Gateway = &sim.Gateway{
-		Dataplane: settings, Burst: c.DPDK.Burst, Workers: workers, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop.V),
-		KnowsQPs: section.SourceQPs.V == 0,
+		Dataplane: settings, Burst: c.DPDK.Burst, Workers: workers, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop),
+		KnowsQPs: section.SourceQPs == 0,
 	}
 	for i := range c.Ports {
 		f := c.Ports[i].FlowControl
@@ -77,19 +77,18 @@ func (s *Scenario) section(p *place) *gatewaySection {
 // configuration makes a gateway's configuration from its section. Keys that the section leaves out come from the network. There are two
 // ports, the fabric port first.
 func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Config {
-	e := section.Config
-	e.Node = s.filled(p, section)
-	c := s.doc.Configuration(&e)
+	e := &section.Config
+	c := config.Embedded(s.doc, e, s.filled(p, section))
 	if c == nil {
 		return nil
 	}
 	if len(c.Ports) != 2 || c.Ports[portFabric].Role != dataplane.Fabric || c.Ports[portWAN].Role != dataplane.WAN {
-		s.doc.Problem(e.At(), "%d ports; expected a fabric port and then a WAN port", len(c.Ports))
+		s.doc.Problem(e, "%d ports; expected a fabric port and then a WAN port", len(c.Ports))
 		return nil
 	}
 	for _, port := range []struct{ number, link int }{{portFabric, p.fabric}, {portWAN, p.wan}} {
 		if rate, link := c.Ports[port.number].Rate, s.network.Links[port.link].Rate; rate > link {
-			s.doc.Problem(e.At(), "port %s has %d bit/s, and its link %d: expected at most the link's rate", c.Ports[port.number].Name, rate, link)
+			s.doc.Problem(e, "port %s has %d bit/s, and its link %d: expected at most the link's rate", c.Ports[port.number].Name, rate, link)
 		}
 	}
 	return c
@@ -248,8 +247,8 @@ func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
 	switch {
 	case r == FastCNPHPCC && c.FastCNP:
 		c.Algorithm = endpoint.HPCC
-		c.HPCC.Hops = int(s.d.Hosts.Hops.V)
-		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT.V) // 0: RTT of the reaction point
+		c.HPCC.Hops = int(s.d.Hosts.Hops)
+		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT) // 0: RTT of the reaction point
 	case r == PPFC && obeys.has(packet.PPFC):
 		c.Extension = packet.PPFC
 	}

@@ -23,29 +23,29 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 	h := &s.d.Hosts
 	const highPriority = 48 // DSCP, also of notifications
 	c.Host = endpoint.Config{
-		MTU: int(h.MTU.V), AckEvery: int(h.AckEvery.V), CNPInterval: max(int64(h.CNPInterval.V), 1), VariableWindow: h.VariableWindow.V,
-		SelectiveRepeat: h.SelectiveRepeat.V, Timeout: s.timeout(),
+		MTU: int(h.MTU), AckEvery: int(h.AckEvery), CNPInterval: max(int64(h.CNPInterval), 1), VariableWindow: h.VariableWindow,
+		SelectiveRepeat: h.SelectiveRepeat, Timeout: s.timeout(),
 	}
-	if h.AckPriority.V {
+	if h.AckPriority {
 		c.Host.AckDSCP = highPriority
 	}
 	d := &h.DCQCN
 	c.Host.Reaction.RTT = max(s.rtt, 1)
 	c.Host.Reaction.DCQCN = endpoint.DCQCNConfig{
-		G: float64(d.Gain.V) / million, AlphaTimer: int64(d.AlphaTimer.V), DecreaseInterval: int64(d.DecreaseInterval.V),
-		RateTimer: int64(d.RateTimer.V), ByteCounter: int64(d.ByteCounter.V), FastRecovery: int(d.FastRecovery.V),
-		AdditiveIncrease: int64(d.AdditiveIncrease.V), HyperIncrease: int64(d.HyperIncrease.V), MinRate: int64(d.MinRate.V), HoldTarget: !d.Clamp.V,
-		AtPeriodEnd: d.Cut.V == 1,
+		G: float64(d.Gain) / million, AlphaTimer: int64(d.AlphaTimer), DecreaseInterval: int64(d.DecreaseInterval),
+		RateTimer: int64(d.RateTimer), ByteCounter: int64(d.ByteCounter), FastRecovery: int(d.FastRecovery),
+		AdditiveIncrease: int64(d.AdditiveIncrease), HyperIncrease: int64(d.HyperIncrease), MinRate: int64(d.MinRate), HoldTarget: !d.Clamp,
+		AtPeriodEnd: d.Cut == 1,
 	}
-	c.Host.Reaction.ReactionDelay, c.Host.Reaction.ReactionDelayMax = int64(h.Delay.V), max(int64(h.Delay.V), int64(h.DelayMax.V))
-	if d.ByteCounter.V == 0 {
+	c.Host.Reaction.ReactionDelay, c.Host.Reaction.ReactionDelayMax = int64(h.Delay), max(int64(h.Delay), int64(h.DelayMax))
+	if d.ByteCounter == 0 {
 		c.Host.Reaction.DCQCN.ByteCounter = -1
 	}
 	for i := range s.places {
 		a := s.gatewayAddr(&s.places[i])
 		c.Host.Reaction.Trusted = append(c.Host.Reaction.Trusted, netip.PrefixFrom(a, a.BitLen()))
 	}
-	bdp := h.Window.V == 1
+	bdp := h.Window == 1
 	c.EachHost = func(host int, e *endpoint.Config) {
 		if bdp {
 			e.Window = max(1, int64(float64(e.LineRate)*float64(s.rtt)/8e9)) // 0 would mean no window
@@ -70,8 +70,8 @@ var nicFormats = [...]packet.Notification{packet.StandardCNP, packet.FastCNP, pa
 func (s *Scenario) setFormats() {
 	h := &s.d.Hosts
 	var all formats
-	for i := range h.Obeys.Items {
-		all |= 1 << nicFormats[h.Obeys.Items[i].V]
+	for i := range h.Obeys {
+		all |= 1 << nicFormats[h.Obeys[i]]
 	}
 	legacy, unresponsive := s.marked(&h.Legacy), s.marked(&h.Unresponsive)
 	s.obeys = make([]formats, s.hosts)
@@ -89,17 +89,17 @@ func (s *Scenario) setFormats() {
 // timeout is how long a requester waits for an acknowledgement, ns. By default, that is four of the longest round trips, at least 4 ms, as
 // queues on the path take time too.
 func (s *Scenario) timeout() int64 {
-	if t := &s.d.Hosts.Timeout; t.Given() {
-		return int64(t.V)
+	if t := &s.d.Hosts.Timeout; s.doc.Given(t) {
+		return int64(*t)
 	}
 	const least = 4_000_000
 	return max(least, 4*s.rtt)
 }
 
 // marked reports by host whether a text names it, such as "0-7,9"; no host if it isn't given.
-func (s *Scenario) marked(t *config.Text) []bool {
+func (s *Scenario) marked(t *string) []bool {
 	out := make([]bool, s.hosts)
-	if !t.Given() {
+	if !s.doc.Given(t) {
 		return out
 	}
 	for _, h := range s.hostList(t) {
@@ -109,8 +109,8 @@ func (s *Scenario) marked(t *config.Text) []bool {
 }
 
 // hostList parses "all", or numbers and ranges of hosts such as "0-7,9".
-func (s *topology) hostList(t *config.Text) []int {
-	if t.V == "all" {
+func (s *topology) hostList(t *string) []int {
+	if *t == "all" {
 		all := make([]int, s.hosts)
 		for h := range all {
 			all[h] = h
@@ -118,10 +118,10 @@ func (s *topology) hostList(t *config.Text) []int {
 		return all
 	}
 	var out []int
-	for _, part := range strings.Split(t.V, ",") {
+	for _, part := range strings.Split(*t, ",") {
 		first, last, err := hostRange(strings.TrimSpace(part), s.hosts)
 		if err != nil {
-			s.doc.Problem(t.At(), "%v; expected all, or hosts such as 0-7,9, of 0 to %d", err, s.hosts-1)
+			s.doc.Problem(t, "%v; expected all, or hosts such as 0-7,9, of 0 to %d", err, s.hosts-1)
 			return nil
 		}
 		for h := first; h <= last; h++ {

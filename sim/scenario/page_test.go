@@ -2,45 +2,13 @@ package scenario
 
 import (
 	"os"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
 )
-
-// key is one key of the schema: path with [] for a list's entries and NAME for those of a table.
-type key struct {
-	path string
-	tag  reflect.StructTag
-	leaf bool
-}
-
-// keys walks the schema.
-func keys(t reflect.Type, path string) (all []key) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, ok := f.Tag.Lookup("key")
-		if !ok {
-			continue
-		}
-		child, below := strings.TrimPrefix(path+"."+name, "."), f.Type
-		suffix := ""
-		if items, ok := below.FieldByName("Items"); ok {
-			below, suffix = items.Type.Elem(), "[]"
-		} else if entries, ok := below.FieldByName("Entries"); ok {
-			below, suffix = entries.Type.Elem(), ".NAME"
-		}
-		var nested []key
-		if _, isSection := below.FieldByName("Section"); isSection {
-			nested = keys(below, child+suffix)
-		}
-		all = append(all, key{child, f.Tag, len(nested) == 0})
-		all = append(all, nested...)
-	}
-	return all
-}
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
@@ -59,16 +27,16 @@ func TestPage(t *testing.T) {
 		}
 		rows[m[1]] = m[2:]
 	}
-	for _, k := range keys(reflect.TypeFor[document](), "") {
-		if !k.leaf {
+	for _, k := range yamldoc.Keys(document{}) {
+		if !k.Leaf {
 			continue
 		}
-		row := rows[k.path]
+		row := rows[k.Path]
 		if row == nil {
-			t.Errorf("the page has no row for %s", k.path)
+			t.Errorf("the page has no row for %s", k.Path)
 			continue
 		}
-		delete(rows, k.path)
+		delete(rows, k.Path)
 		checkRow(t, &k, row)
 	}
 	for path := range rows {
@@ -81,20 +49,20 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func checkRow(t *testing.T, k *key, row []string) {
+func checkRow(t *testing.T, k *yamldoc.Key, row []string) {
 	def := strings.TrimSpace(row[1])
-	want := k.tag.Get("default")
+	want := k.Default
 	switch {
-	case k.tag.Get("required") != "" && def != "required":
-		t.Errorf("%s: default is %q, want required", k.path, def)
+	case k.Required && def != "required":
+		t.Errorf("%s: default is %q, want required", k.Path, def)
 	case want != "" && def != "`"+want+"`":
-		t.Errorf("%s: default is %q on the page and %q in the schema", k.path, def, want)
+		t.Errorf("%s: default is %q on the page and %q in the schema", k.Path, def, want)
 	case want == "" && strings.HasPrefix(def, "`"):
-		t.Errorf("%s: default is %q on the page, there is none in the schema", k.path, def)
+		t.Errorf("%s: default is %q on the page, there is none in the schema", k.Path, def)
 	}
-	for _, said := range append([]string{k.tag.Get("min"), k.tag.Get("max")}, strings.Split(k.tag.Get("one"), "|")...) {
+	for _, said := range append([]string{k.Min, k.Max}, k.Words...) {
 		if !strings.Contains(row[0], said) {
-			t.Errorf("%s: %q is not in the page's type, %q", k.path, said, row[0])
+			t.Errorf("%s: %q is not in the page's type, %q", k.Path, said, row[0])
 		}
 	}
 }

@@ -54,9 +54,9 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	s.Name = s.d.Name.V
+	s.Name = s.d.Name
 	if n := s.Length() / s.sample(); n > sim.MaxSamples {
-		doc.Problem(s.d.Sample.At(), "%d samples in %v; expected at most %d", n, s.d.Length.V, sim.MaxSamples)
+		doc.Problem(&s.d.Sample, "%d samples in %v; expected at most %d", n, s.d.Length, sim.MaxSamples)
 	}
 	s.buildTopology(files)
 	if err := doc.Err(); err != nil {
@@ -65,11 +65,11 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 	s.rtt = longestRTT(&s.network)
 	s.setFormats()
 	s.buildTraffic(files)
-	for i := range s.d.Responses.Items {
-		choice := &s.d.Responses.Items[i]
-		r := Response(choice.V)
+	for i := range s.d.Responses {
+		choice := &s.d.Responses[i]
+		r := Response(*choice)
 		if slices.Contains(s.Responses, r) {
-			doc.Problem(choice.At(), "%v is listed twice; expected each response once", r)
+			doc.Problem(choice, "%v is listed twice; expected each response once", r)
 		}
 		s.Responses = append(s.Responses, r)
 	}
@@ -85,7 +85,7 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 }
 
 // Seed is the scenario's seed.
-func (s *Scenario) Seed() uint64 { return uint64(s.d.Seed.V) }
+func (s *Scenario) Seed() uint64 { return uint64(s.d.Seed) }
 
 // Hosts is the number of hosts.
 func (s *Scenario) Hosts() int { return s.hosts }
@@ -99,13 +99,13 @@ func (s *Scenario) Sends(host int) bool {
 }
 
 // Length is the greatest length of the simulation, ns of virtual time.
-func (s *Scenario) Length() int64 { return int64(s.d.Length.V) }
+func (s *Scenario) Length() int64 { return int64(s.d.Length) }
 
 // sample is the time between two samples, ns.
 func (s *Scenario) sample() int64 {
 	const samples = 5000
-	if s.d.Sample.Given() {
-		return int64(s.d.Sample.V)
+	if s.doc.Given(&s.d.Sample) {
+		return int64(s.d.Sample)
 	}
 	return max(s.Length()/samples, 1)
 }
@@ -116,10 +116,10 @@ func (s *Scenario) Config(r Response) (*sim.Config, error) {
 	c.Network.Nodes, c.Network.Links = slices.Clone(s.network.Nodes), slices.Clone(s.network.Links)
 	c.Network.Seed = s.Seed()
 	c.Network.IOAM = r == FastCNPHPCC
-	if f := &s.d.Fleet; f.Given() {
+	if f := &s.d.Fleet; s.doc.Given(f) {
 		c.Network.Fleet = &sim.Fleet{
-			Bus:        bus.Config{Delay: int64(f.Delay.V), Jitter: int64(f.Jitter.V), Loss: float64(f.Loss.V) / 1e6, Seed: s.Seed()},
-			Bottleneck: f.Bottleneck.V,
+			Bus:        bus.Config{Delay: int64(f.Delay), Jitter: int64(f.Jitter), Loss: float64(f.Loss) / 1e6, Seed: s.Seed()},
+			Bottleneck: f.Bottleneck,
 		}
 	}
 	var ppfc []netip.Prefix

@@ -15,32 +15,32 @@ func (s *topology) setSwitches() {
 	c := &s.d.Switches
 	n := &s.network
 	const headers = 320 // bytes, more than any packet has
-	n.MaxFrame = int(s.d.Hosts.MTU.V) + headers
+	n.MaxFrame = int(s.d.Hosts.MTU) + headers
 	const ethernet = 24 // preamble, start delimiter, FCS and gap (IEEE 802.3 3.1.1, 4.4.2)
 	n.Overhead = ethernet
 	n.Switch = sim.SwitchConfig{
-		Buffer: int64(c.Buffer.V), Alpha: float64(c.Alpha.V) / millionths, AlphaByRate: c.AlphaByRate.V, EgressAlpha: float64(c.EgressAlpha.V) / millionths,
+		Buffer: int64(c.Buffer), Alpha: float64(c.Alpha) / millionths, AlphaByRate: c.AlphaByRate, EgressAlpha: float64(c.EgressAlpha) / millionths,
 	}
-	for i := range c.ECN.Items {
-		e := &c.ECN.Items[i]
-		if e.KMin.V > e.KMax.V {
-			s.doc.Problem(e.KMin.At(), "K_min is above K_max; expected at most %d bytes", e.KMax.V)
+	for i := range c.ECN {
+		e := &c.ECN[i]
+		if e.KMin > e.KMax {
+			s.doc.Problem(&e.KMin, "K_min is above K_max; expected at most %d bytes", e.KMax)
 		}
-		if i > 0 && e.Rate.V <= c.ECN.Items[i-1].Rate.V {
-			s.doc.Problem(e.Rate.At(), "not above the rate of the entry before; expected the slowest first")
+		if i > 0 && e.Rate <= c.ECN[i-1].Rate {
+			s.doc.Problem(&e.Rate, "not above the rate of the entry before; expected the slowest first")
 		}
-		n.Switch.ECN = append(n.Switch.ECN, sim.ECN{Rate: e.Rate.V, KMin: int64(e.KMin.V), KMax: int64(e.KMax.V), PMax: float64(e.PMax.V) / millionths})
+		n.Switch.ECN = append(n.Switch.ECN, sim.ECN{Rate: e.Rate, KMin: int64(e.KMin), KMax: int64(e.KMax), PMax: float64(e.PMax) / millionths})
 	}
 }
 
 // overrideSwitches gives single switches other values. Later entries override earlier ones.
 func (s *topology) overrideSwitches() {
-	for i := range s.d.Switches.Overrides.Items {
-		o := &s.d.Switches.Overrides.Items[i]
-		for _, part := range strings.Split(o.Switches.V, ",") {
+	for i := range s.d.Switches.Overrides {
+		o := &s.d.Switches.Overrides[i]
+		for _, part := range strings.Split(o.Switches, ",") {
 			nodes := s.switchesNamed(strings.TrimSpace(part))
 			if len(nodes) == 0 {
-				s.doc.UnknownName(o.Switches.At(), part, "switch", s.switchNames())
+				s.doc.UnknownName(&o.Switches, part, "switch", s.switchNames())
 			}
 			for _, node := range nodes {
 				s.override(&s.network.Nodes[node], o)
@@ -54,14 +54,14 @@ func (s *topology) override(node *sim.Node, o *switchSection) {
 		own := s.network.Switch
 		node.Switch = &own
 	}
-	if o.Buffer.Given() {
-		node.Switch.Buffer = int64(o.Buffer.V)
+	if s.doc.Given(&o.Buffer) {
+		node.Switch.Buffer = int64(o.Buffer)
 	}
-	if o.Alpha.Given() {
-		node.Switch.Alpha = float64(o.Alpha.V) / millionths
+	if s.doc.Given(&o.Alpha) {
+		node.Switch.Alpha = float64(o.Alpha) / millionths
 	}
-	if o.EgressAlpha.Given() {
-		node.Switch.EgressAlpha = float64(o.EgressAlpha.V) / millionths
+	if s.doc.Given(&o.EgressAlpha) {
+		node.Switch.EgressAlpha = float64(o.EgressAlpha) / millionths
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/hpcc"
 )
@@ -13,7 +13,7 @@ import (
 type topology struct {
 	Warnings []string // about what was left out
 
-	doc     *config.Document
+	doc     *yamldoc.Document
 	d       *document
 	network sim.Network // without gateways' dataplanes
 	places  []place     // of gateways
@@ -25,7 +25,7 @@ type topology struct {
 type place struct {
 	node             int
 	name             string // of the gateway's section
-	at               config.Section
+	at               any    // address of the key
 	fabric, wan      int    // links
 	fabricRate, rate uint64 // of these, bit/s
 }
@@ -34,30 +34,30 @@ type place struct {
 func (s *topology) buildTopology(files Files) {
 	t := &s.d.Topology
 	given := 0
-	for _, kind := range []bool{t.Dumbbell.Given(), t.TwoDCs.Given(), t.File.Given()} {
+	for _, kind := range []bool{s.doc.Given(&t.Dumbbell), s.doc.Given(&t.TwoDCs), s.doc.Given(&t.File)} {
 		if kind {
 			given++
 		}
 	}
 	if given != 1 {
-		s.doc.Problem(t.At(), "%d topologies; expected one of dumbbell, two_dcs and file", given)
+		s.doc.Problem(t, "%d topologies; expected one of dumbbell, two_dcs and file", given)
 		return
 	}
 	s.setSwitches()
 	switch {
-	case t.Dumbbell.Given():
+	case s.doc.Given(&t.Dumbbell):
 		s.dumbbell(&t.Dumbbell)
-	case t.TwoDCs.Given():
+	case s.doc.Given(&t.TwoDCs):
 		s.twoDCs(&t.TwoDCs)
 	default:
 		s.fromFile(files)
 	}
-	if len(t.Gateways.Items) > 0 && !t.File.Given() {
-		s.doc.Problem(t.Gateways.At(), "gateways are listed without a topology file; expected none, as spans name their gateways")
+	if len(t.Gateways) > 0 && !s.doc.Given(&t.File) {
+		s.doc.Problem(&t.Gateways, "gateways are listed without a topology file; expected none, as spans name their gateways")
 	}
 	s.overrideSwitches()
 	if err := s.network.CheckSize(); err != nil {
-		s.doc.Problem(t.At(), "%v", err)
+		s.doc.Problem(t, "%v", err)
 	}
 	for i := range s.network.Links {
 		l := &s.network.Links[i]
@@ -68,7 +68,7 @@ func (s *topology) buildTopology(files Files) {
 
 // short reports whether a link is short enough for PFC.
 func (s *topology) short(l *sim.Link) bool {
-	return s.d.Switches.PFC.V && l.Delay <= int64(s.d.Switches.PFCReach.V)
+	return s.d.Switches.PFC && l.Delay <= int64(s.d.Switches.PFCReach)
 }
 
 func (s *topology) node(kind sim.Kind, format string, args ...any) int {
@@ -87,11 +87,11 @@ func (s *topology) connect(l sim.Link) int {
 
 // dumbbell builds senders, a switch, the spans, a switch, and receivers.
 func (s *topology) dumbbell(d *dumbbellSection) {
-	if len(d.Spans.Items) == 0 {
-		s.doc.Problem(d.Spans.At(), "no spans; expected at least one, with rate and delay")
+	if len(d.Spans) == 0 {
+		s.doc.Problem(&d.Spans, "no spans; expected at least one, with rate and delay")
 		return
 	}
-	senders, receivers := int(d.Senders.V), int(d.Receivers.V)
+	senders, receivers := int(d.Senders), int(d.Receivers)
 	for h := range senders {
 		s.node(sim.HostNode, "sender-%d", h)
 	}
@@ -100,21 +100,21 @@ func (s *topology) dumbbell(d *dumbbellSection) {
 	}
 	first := s.node(sim.SwitchNode, "switch-0")
 	for h := range senders {
-		s.connect(sim.Link{A: h, B: first, Rate: d.Rate.V, Delay: int64(d.Delay.V)})
+		s.connect(sim.Link{A: h, B: first, Rate: d.Rate, Delay: int64(d.Delay)})
 	}
 	at := end{node: first}
-	for i := range d.Spans.Items {
+	for i := range d.Spans {
 		at = s.span(d, i, at)
 	}
-	if d.FarReceivers.V > d.Receivers.V {
-		s.doc.Problem(d.FarReceivers.At(), "%d far receivers; expected at most the %d receivers", d.FarReceivers.V, receivers)
+	if d.FarReceivers > d.Receivers {
+		s.doc.Problem(&d.FarReceivers, "%d far receivers; expected at most the %d receivers", d.FarReceivers, receivers)
 	}
 	for h := range receivers {
-		delay := int64(d.Delay.V)
-		if h >= receivers-int(d.FarReceivers.V) {
-			delay = int64(d.FarDelay.V)
+		delay := int64(d.Delay)
+		if h >= receivers-int(d.FarReceivers) {
+			delay = int64(d.FarDelay)
 		}
-		s.connect(sim.Link{A: senders + h, B: at.node, Rate: d.Rate.V, Delay: delay})
+		s.connect(sim.Link{A: senders + h, B: at.node, Rate: d.Rate, Delay: delay})
 	}
 }
 
@@ -126,21 +126,21 @@ type end struct {
 
 // span adds a span after a node, and returns the node at its end: the gateway of the next span, or a switch.
 func (s *topology) span(d *dumbbellSection, i int, from end) end {
-	span := &d.Spans.Items[i]
-	if span.Paths.V > 1 {
+	span := &d.Spans[i]
+	if span.Paths > 1 {
 		return s.parallel(d, i, from)
 	}
-	if span.Gateway.Given() && !from.gateway {
-		rate := max(span.Rate.V, d.Rate.V*uint64(d.Senders.V))
-		from = s.addGateway(&span.Gateway, from.node, rate, int64(d.Delay.V))
+	if s.doc.Given(&span.Gateway) && !from.gateway {
+		rate := max(span.Rate, d.Rate*uint64(d.Senders))
+		from = s.addGateway(&span.Gateway, from.node, rate, int64(d.Delay))
 	}
-	long := sim.Link{A: from.node, PortA: portWAN, Rate: span.Rate.V, Delay: int64(span.Delay.V), Loss: float64(span.Loss.V) / 1e6}
+	long := sim.Link{A: from.node, PortA: portWAN, Rate: span.Rate, Delay: int64(span.Delay), Loss: float64(span.Loss) / 1e6}
 	to := end{}
-	if next := i + 1; next < len(d.Spans.Items) && d.Spans.Items[next].Gateway.Given() {
-		gateway := &d.Spans.Items[next].Gateway
-		to = end{s.node(sim.GatewayNode, "%s", gateway.V), true}
+	if next := i + 1; next < len(d.Spans) && s.doc.Given(&d.Spans[next].Gateway) {
+		gateway := &d.Spans[next].Gateway
+		to = end{s.node(sim.GatewayNode, "%s", *gateway), true}
 		s.places = append(s.places, place{
-			node: to.node, name: gateway.V, at: gateway.At(), fabric: len(s.network.Links), fabricRate: span.Rate.V,
+			node: to.node, name: *gateway, at: gateway, fabric: len(s.network.Links), fabricRate: span.Rate,
 		})
 	} else {
 		to = end{s.node(sim.SwitchNode, "switch-%d", i+1), false}
@@ -155,16 +155,16 @@ func (s *topology) span(d *dumbbellSection, i int, from end) end {
 // parallel adds a span of several equal paths after a switch, each with a gateway of its own, and returns the switch at its end. Switches choose
 // a path by the hash of a flow (ECMP), in each direction another one.
 func (s *topology) parallel(d *dumbbellSection, i int, from end) end {
-	span := &d.Spans.Items[i]
-	if !span.Gateway.Given() || from.gateway || i+1 < len(d.Spans.Items) && d.Spans.Items[i+1].Gateway.Given() {
-		s.doc.Problem(span.Paths.At(), "several paths begin at a switch, each with a gateway, and end at a switch; expected a gateway in this span, and none in the next")
+	span := &d.Spans[i]
+	if !s.doc.Given(&span.Gateway) || from.gateway || i+1 < len(d.Spans) && s.doc.Given(&d.Spans[i+1].Gateway) {
+		s.doc.Problem(&span.Paths, "several paths begin at a switch, each with a gateway, and end at a switch; expected a gateway in this span, and none in the next")
 		return end{node: s.node(sim.SwitchNode, "switch-%d", i+1)}
 	}
 	to := s.node(sim.SwitchNode, "switch-%d", i+1)
-	for range span.Paths.V {
-		gateway := s.addGateway(&span.Gateway, from.node, max(span.Rate.V, d.Rate.V*uint64(d.Senders.V)), int64(d.Delay.V))
+	for range span.Paths {
+		gateway := s.addGateway(&span.Gateway, from.node, max(span.Rate, d.Rate*uint64(d.Senders)), int64(d.Delay))
 		link := s.connect(sim.Link{
-			A: gateway.node, PortA: portWAN, B: to, Rate: span.Rate.V, Delay: int64(span.Delay.V), Loss: float64(span.Loss.V) / 1e6,
+			A: gateway.node, PortA: portWAN, B: to, Rate: span.Rate, Delay: int64(span.Delay), Loss: float64(span.Loss) / 1e6,
 		})
 		s.onWAN(gateway, link)
 		s.varies(span, link)
@@ -191,50 +191,50 @@ const (
 const fastest = 10_000_000_000_000
 
 // addGateway adds a gateway next to a switch.
-func (s *topology) addGateway(name *config.Name, node int, rate uint64, delay int64) end {
+func (s *topology) addGateway(name *string, node int, rate uint64, delay int64) end {
 	rate = min(rate, fastest)
-	g := s.node(sim.GatewayNode, "%s", name.V)
+	g := s.node(sim.GatewayNode, "%s", *name)
 	link := s.connect(sim.Link{A: node, B: g, PortB: portFabric, Rate: rate, Delay: delay})
-	s.places = append(s.places, place{node: g, name: name.V, at: name.At(), fabric: link, fabricRate: rate})
+	s.places = append(s.places, place{node: g, name: *name, at: name, fabric: link, fabricRate: rate})
 	return end{g, true}
 }
 
 // twoDCs builds two leaf-spine fabrics. The hosts of the west come first.
 func (s *topology) twoDCs(t *twoDCsSection) {
-	tors, perToR, spines := int(t.ToRs.V), int(t.Hosts.V), int(t.Spines.V)
+	tors, perToR, spines := int(t.ToRs), int(t.Hosts), int(t.Spines)
 	for _, side := range []string{"west", "east"} {
 		for h := range tors * perToR {
 			s.node(sim.HostNode, "%s-%d", side, h)
 		}
 	}
-	delay := int64(t.Delay.V)
+	delay := int64(t.Delay)
 	var ends [2]end
 	for side, name := range []string{"west", "east"} {
 		border := s.node(sim.SwitchNode, "%s-border", name)
 		firstSpine := len(s.network.Nodes)
 		for i := range spines {
 			spine := s.node(sim.SwitchNode, "%s-spine-%d", name, i)
-			s.connect(sim.Link{A: spine, B: border, Rate: t.BorderRate.V, Delay: delay})
+			s.connect(sim.Link{A: spine, B: border, Rate: t.BorderRate, Delay: delay})
 		}
 		for i := range tors {
 			tor := s.node(sim.SwitchNode, "%s-tor-%d", name, i)
 			for h := range perToR {
-				s.connect(sim.Link{A: (side*tors+i)*perToR + h, B: tor, Rate: t.Rate.V, Delay: delay})
+				s.connect(sim.Link{A: (side*tors+i)*perToR + h, B: tor, Rate: t.Rate, Delay: delay})
 			}
 			for spine := range spines {
-				s.connect(sim.Link{A: tor, B: firstSpine + spine, Rate: t.Rate.V, Delay: delay})
+				s.connect(sim.Link{A: tor, B: firstSpine + spine, Rate: t.Rate, Delay: delay})
 			}
 		}
 		ends[side] = end{node: border}
 	}
 	w := &t.WAN
-	for side, name := range []*config.Name{&w.West, &w.East} {
-		if name.Given() {
-			ends[side] = s.addGateway(name, ends[side].node, max(w.Rate.V, t.BorderRate.V*uint64(t.Spines.V)), delay)
+	for side, name := range []*string{&w.West, &w.East} {
+		if s.doc.Given(name) {
+			ends[side] = s.addGateway(name, ends[side].node, max(w.Rate, t.BorderRate*uint64(t.Spines)), delay)
 		}
 	}
 	link := s.connect(sim.Link{
-		A: ends[0].node, B: ends[1].node, PortA: portWAN, PortB: portWAN, Rate: w.Rate.V, Delay: int64(w.Delay.V), Loss: float64(w.Loss.V) / 1e6,
+		A: ends[0].node, B: ends[1].node, PortA: portWAN, PortB: portWAN, Rate: w.Rate, Delay: int64(w.Delay), Loss: float64(w.Loss) / 1e6,
 	})
 	s.onWAN(ends[0], link)
 	s.onWAN(ends[1], link)
@@ -243,14 +243,14 @@ func (s *topology) twoDCs(t *twoDCsSection) {
 // fromFile reads a topology of the HPCC simulator. Hosts keep their order and come first among the nodes.
 func (s *topology) fromFile(files Files) {
 	path := &s.d.Topology.File
-	data, err := files(path.V)
+	data, err := files(*path)
 	if err != nil {
-		s.doc.Problem(path.At(), "%v", err)
+		s.doc.Problem(path, "%v", err)
 		return
 	}
-	topology, err := hpcc.ReadTopology(path.V, data)
+	topology, err := hpcc.ReadTopology(*path, data)
 	if err != nil {
-		s.doc.Problem(path.At(), "%v", err)
+		s.doc.Problem(path, "%v", err)
 		return
 	}
 	s.Warnings = append(s.Warnings, topology.Warnings...)
@@ -263,15 +263,15 @@ func (s *topology) fromFile(files Files) {
 	}
 	s.network.Links = topology.Links
 	original := slices.Clone(topology.Links)
-	for i := range s.d.Topology.Gateways.Items {
-		s.insert(&s.d.Topology.Gateways.Items[i], original)
+	for i := range s.d.Topology.Gateways {
+		s.insert(&s.d.Topology.Gateways[i], original)
 	}
 }
 
 // insert puts a gateway on the first link between two nodes of the file, next to the node on the fabric side. A link can have a gateway at
 // each end.
 func (s *topology) insert(b *betweenSection, original []sim.Link) {
-	fabric, wan := int(b.Fabric.V), int(b.WAN.V)
+	fabric, wan := int(b.Fabric), int(b.WAN)
 	for i, o := range original {
 		l := &s.network.Links[i]
 		atA, atB := o.A == fabric && o.B == wan && l.A == o.A, o.B == fabric && o.A == wan && l.B == o.B
@@ -288,7 +288,7 @@ func (s *topology) insert(b *betweenSection, original []sim.Link) {
 		s.onWAN(at, i)
 		return
 	}
-	s.doc.Problem(b.At(), "found no link between nodes %d and %d without a gateway next to %d; expected two nodes that the topology file connects", fabric, wan, fabric)
+	s.doc.Problem(b, "found no link between nodes %d and %d without a gateway next to %d; expected two nodes that the topology file connects", fabric, wan, fabric)
 }
 
 // longestRTT is the longest round trip without queues between two hosts of a network, by paths with the fewest links, ns.

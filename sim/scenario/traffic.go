@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/hpcc"
 	"github.com/cnpgate/cnpgate/sim/workload"
@@ -20,15 +19,15 @@ type traffic struct {
 
 // buildTraffic makes the flows.
 func (s *traffic) buildTraffic(files Files) {
-	for i := range s.d.Traffic.Items {
-		t := &s.d.Traffic.Items[i]
-		if s.add(t, files, uint64(s.d.Seed.V)+uint64(i)<<32); len(s.flows) > mostFlows {
-			s.doc.Problem(t.At(), "%d flows in this entry and those before it; expected at most %d", len(s.flows), mostFlows)
+	for i := range s.d.Traffic {
+		t := &s.d.Traffic[i]
+		if s.add(t, files, uint64(s.d.Seed)+uint64(i)<<32); len(s.flows) > mostFlows {
+			s.doc.Problem(t, "%d flows in this entry and those before it; expected at most %d", len(s.flows), mostFlows)
 			return
 		}
 	}
 	if len(s.flows) == 0 && s.doc.Err() == nil {
-		s.doc.Problem(s.d.Traffic.At(), "it makes no flows; expected at least one")
+		s.doc.Problem(&s.d.Traffic, "it makes no flows; expected at least one")
 	}
 	s.group()
 }
@@ -36,25 +35,25 @@ func (s *traffic) buildTraffic(files Files) {
 // add makes the flows of one entry.
 func (s *traffic) add(t *trafficSection, files Files, seed uint64) {
 	given := 0
-	for _, kind := range []bool{t.Incast.Given(), t.AllToAll.Given(), t.Ring.Given(), t.Tree.Given(), t.Poisson.Given(), t.File.Given()} {
+	for _, kind := range []bool{s.doc.Given(&t.Incast), s.doc.Given(&t.AllToAll), s.doc.Given(&t.Ring), s.doc.Given(&t.Tree), s.doc.Given(&t.Poisson), s.doc.Given(&t.File)} {
 		if kind {
 			given++
 		}
 	}
 	if given != 1 {
-		s.doc.Problem(t.At(), "%d kinds of traffic; expected one of incast, all_to_all, ring, tree, poisson and file", given)
+		s.doc.Problem(t, "%d kinds of traffic; expected one of incast, all_to_all, ring, tree, poisson and file", given)
 		return
 	}
 	switch {
-	case t.Incast.Given():
+	case s.doc.Given(&t.Incast):
 		s.incast(&t.Incast, seed)
-	case t.AllToAll.Given():
+	case s.doc.Given(&t.AllToAll):
 		s.collective(&t.AllToAll, workload.AllToAll)
-	case t.Ring.Given():
+	case s.doc.Given(&t.Ring):
 		s.collective(&t.Ring, workload.Ring)
-	case t.Tree.Given():
+	case s.doc.Given(&t.Tree):
 		s.collective(&t.Tree, workload.Tree)
-	case t.Poisson.Given():
+	case s.doc.Given(&t.Poisson):
 		s.poisson(&t.Poisson, seed)
 	default:
 		s.flowFile(&t.File, files)
@@ -65,46 +64,46 @@ func (s *traffic) incast(t *incastSection, seed uint64) {
 	from, receivers := s.hostList(&t.From), s.hostList(&t.To)
 	for _, to := range receivers {
 		if slices.Contains(from, to) {
-			s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
+			s.doc.Problem(&t.To, "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From, s.hosts-1)
 			return
 		}
 	}
-	if n := len(from) * len(receivers) * int(t.QPs.V); n > mostFlows {
-		s.doc.Problem(t.QPs.At(), "%d flows; expected at most %d", n, mostFlows)
+	if n := len(from) * len(receivers) * int(t.QPs); n > mostFlows {
+		s.doc.Problem(&t.QPs, "%d flows; expected at most %d", n, mostFlows)
 		return
 	}
 	var senders []int // one for each QP
-	for range t.QPs.V {
+	for range t.QPs {
 		senders = append(senders, from...)
 	}
 	var flows []sim.Flow
 	for i, to := range receivers {
-		flows = append(flows, workload.Incast(senders, to, max(int64(t.Bytes.V)/int64(t.QPs.V), 1), int64(t.Spread.V), seed+uint64(i)<<48)...)
+		flows = append(flows, workload.Incast(senders, to, max(int64(t.Bytes)/int64(t.QPs), 1), int64(t.Spread), seed+uint64(i)<<48)...)
 	}
-	if bursts := int64(t.Bursts.V); bursts > 1 && len(flows) > 0 {
+	if bursts := int64(t.Bursts); bursts > 1 && len(flows) > 0 {
 		if flows[0].Bytes > math.MaxInt32 {
-			s.doc.Problem(t.Bytes.At(), "bursts of %d bytes; expected at most %d", flows[0].Bytes, math.MaxInt32)
+			s.doc.Problem(&t.Bytes, "bursts of %d bytes; expected at most %d", flows[0].Bytes, math.MaxInt32)
 			return
 		}
 		for i := range flows {
-			flows[i].Bytes, flows[i].Bursts, flows[i].Every = flows[i].Bytes*bursts, int(bursts), int64(t.Every.V)
+			flows[i].Bytes, flows[i].Bursts, flows[i].Every = flows[i].Bytes*bursts, int(bursts), int64(t.Every)
 		}
 	}
-	s.extend(flows, int64(t.Start.V))
+	s.extend(flows, int64(t.Start))
 }
 
 func (s *traffic) collective(t *collectiveSection, flows func(ranks []int, bytes int64) []sim.Flow) {
 	const most = 1 << 20
 	ranks := s.hostList(&t.Ranks)
 	if n := len(ranks); n < 2 || n*n > most {
-		s.doc.Problem(t.Ranks.At(), "%d ranks; expected 2 to 1024", n)
+		s.doc.Problem(&t.Ranks, "%d ranks; expected 2 to 1024", n)
 		return
 	}
 	if repeated(ranks) {
-		s.doc.Problem(t.Ranks.At(), "a rank is named twice; expected each host once at most")
+		s.doc.Problem(&t.Ranks, "a rank is named twice; expected each host once at most")
 		return
 	}
-	s.extend(flows(ranks, int64(t.Bytes.V)), int64(t.Start.V))
+	s.extend(flows(ranks, int64(t.Bytes)), int64(t.Start))
 }
 
 func repeated(ranks []int) bool {
@@ -133,15 +132,15 @@ const mostFlows = 1 << 22
 
 func (s *traffic) poisson(t *poissonSection, seed uint64) {
 	if s.hosts < 2 {
-		s.doc.Problem(t.At(), "only %d host; expected at least 2", s.hosts)
+		s.doc.Problem(t, "only %d host; expected at least 2", s.hosts)
 		return
 	}
 	p := workload.Poisson{
-		Hosts: s.hosts, Load: float64(t.Load.V) / 100, Length: int64(t.Length.V), Seed: seed, Rate: s.hostRate(),
-		Sizes: []workload.Distribution{workload.WebSearch, workload.Hadoop, workload.Storage}[t.Sizes.V],
+		Hosts: s.hosts, Load: float64(t.Load) / 100, Length: int64(t.Length), Seed: seed, Rate: s.hostRate(),
+		Sizes: []workload.Distribution{workload.WebSearch, workload.Hadoop, workload.Storage}[t.Sizes],
 	}
 	if n := p.Expected() + float64(len(s.flows)); n > mostFlows {
-		s.doc.Problem(t.At(), "some %.0f flows; expected at most %d in all", n, mostFlows)
+		s.doc.Problem(t, "some %.0f flows; expected at most %d in all", n, mostFlows)
 		return
 	}
 	s.extend(p.Flows(), 0)
@@ -158,22 +157,22 @@ func (s *topology) hostRate() uint64 {
 }
 
 // flowFile reads flows of the HPCC simulator, and shifts them so that the first one starts at 0.
-func (s *traffic) flowFile(path *config.Text, files Files) {
-	data, err := files(path.V)
+func (s *traffic) flowFile(path *string, files Files) {
+	data, err := files(*path)
 	if err != nil {
-		s.doc.Problem(path.At(), "%v", err)
+		s.doc.Problem(path, "%v", err)
 		return
 	}
-	list, err := hpcc.ReadFlows(path.V, data)
+	list, err := hpcc.ReadFlows(*path, data)
 	if err != nil {
-		s.doc.Problem(path.At(), "%v", err)
+		s.doc.Problem(path, "%v", err)
 		return
 	}
 	host := s.hostNumbers()
 	first := slices.MinFunc(append(list, hpcc.Flow{Start: 1 << 62}), func(a, b hpcc.Flow) int { return cmp.Compare(a.Start, b.Start) }).Start
 	for i, f := range list {
 		if f.From >= len(host) || f.To >= len(host) || host[f.From] < 0 || host[f.To] < 0 || f.From == f.To {
-			s.doc.Problem(path.At(), "flow %d of %s goes from node %d to node %d; expected two hosts of the topology", i+1, path.V, f.From, f.To)
+			s.doc.Problem(path, "flow %d of %s goes from node %d to node %d; expected two hosts of the topology", i+1, *path, f.From, f.To)
 			return
 		}
 		s.flows = append(s.flows, sim.Flow{From: host[f.From], To: host[f.To], Bytes: f.Bytes, Start: f.Start - first})

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -92,7 +92,7 @@ func set(spec *Spec, text []byte) ([]scenario.Setting, error) {
 		all = append(all, k.settings(d, value)...)
 	}
 	for name, value := range spec.Controls {
-		if err := config.CheckWord(name, names); err != nil {
+		if err := yamldoc.CheckWord(name, names); err != nil {
 			return nil, fmt.Errorf("control %w", err)
 		}
 		if name == "seed" {
@@ -161,7 +161,7 @@ func (d *document) long() (path, key string) {
 
 func (d *document) rtt() string {
 	path, _ := d.long()
-	delay, err := config.ParseDuration(d.at(path + ".delay"))
+	delay, err := yamldoc.ParseDuration(d.at(path + ".delay"))
 	if path == "" || err != nil {
 		return ""
 	}
@@ -170,7 +170,7 @@ func (d *document) rtt() string {
 
 func (d *document) setRTT(value string) []entry {
 	_, key := d.long()
-	rtt, err := config.ParseDuration(value)
+	rtt, err := yamldoc.ParseDuration(value)
 	if err != nil {
 		return []entry{{Key: key + ".delay", Value: value}} // the scenario's reader says what is wrong
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
@@ -40,7 +40,7 @@ func New(spec *Spec) (*Engine, error) {
 	if spec.Text == "" {
 		found, ok := scenarios.Find(spec.Scenario)
 		if !ok {
-			return nil, fmt.Errorf("scenario: %w", config.CheckWord(spec.Scenario, scenarios.Names()))
+			return nil, fmt.Errorf("scenario: %w", yamldoc.CheckWord(spec.Scenario, scenarios.Names()))
 		}
 		text = found
 	}
@@ -80,7 +80,7 @@ func response(name string) (scenario.Response, error) {
 		}
 		names = append(names, r.String())
 	}
-	return 0, fmt.Errorf("response: %w", config.CheckWord(name, names))
+	return 0, fmt.Errorf("response: %w", yamldoc.CheckWord(name, names))
 }
 
 // slice is how much virtual time a pane may be ahead of the other one while both advance, ns: the least, where much happens, and the most, so that a quiet day

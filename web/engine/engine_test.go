@@ -152,11 +152,11 @@ func TestMenu(t *testing.T) {
 				values[c.Name] = c.Value
 			}
 			e, u := start(t, s.Name, values)
-			if _, err := e.Advance(20_000, always); err != nil {
+			if _, err := e.Advance(10_000, always); err != nil {
 				t.Fatal(err)
 			}
 			plain, _ := start(t, s.Name, nil)
-			if _, err := plain.Advance(20_000, always); err != nil {
+			if _, err := plain.Advance(10_000, always); err != nil {
 				t.Fatal(err)
 			}
 			a, errA := e.Results()

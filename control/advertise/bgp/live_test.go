@@ -60,6 +60,7 @@ func speak(file string) error {
 		if err != nil {
 			return nil, err
 		}
+		c.BGP.ConnectRetry = 2 * time.Second // so that the tests take less time
 		return Load(c.BGP)
 	}
 	s, err := load(file)
@@ -235,10 +236,9 @@ type speaker struct {
 	status  *advertise.Status
 }
 
-// speaker starts the speaker of a side with a configuration. Its timers are shortened.
+// speaker starts the speaker of a side with a configuration.
 func (n *network) speaker(side, text string) *speaker {
 	n.t.Helper()
-	text = strings.Replace(text, "    as: ", "    connect_retry: 2s\n    as: ", 1)
 	s := &speaker{n: n, text: text, changed: make(chan struct{}, 1)}
 	line := func(line string) {
 		var t printed

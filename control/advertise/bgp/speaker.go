@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -183,7 +184,7 @@ func (x *Speaker) changeAnnounced(next map[netip.Prefix]announcement) error {
 func (x *Speaker) changePeers(s *Settings) error {
 	ctx, before := context.Background(), x.settings
 	same := func(a, b *Settings, p config.BGPPeer) bool {
-		return slices.Contains(a.Peers, p) && a.passwords[p.Address] == b.passwords[p.Address]
+		return slices.ContainsFunc(a.Peers, func(of config.BGPPeer) bool { return reflect.DeepEqual(of, p) }) && a.passwords[p.Address] == b.passwords[p.Address]
 	}
 	for _, p := range before.Peers {
 		if same(s, before, p) {

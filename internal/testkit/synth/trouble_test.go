@@ -119,13 +119,13 @@ func TestDuplicates(t *testing.T) {
 // TestLongLives: connections that live for two seconds under a loss of 50% each way end, and their QPs are used again.
 func TestLongLives(t *testing.T) {
 	c := lossy()
-	c.Connections, c.Messages, c.Lifetime, c.Generations, c.Reuse, c.StartPSN = 8, 1<<30, 2e9, 2, ReusePeerQP, PSNNear
+	c.Connections, c.Messages, c.Lifetime, c.Generations, c.Reuse, c.StartPSN = 8, 1<<30, 1e9, 2, ReusePeerQP, PSNNear
 	if err := checkRun(c, map[string]int{}); err != nil {
 		t.Fatal(err)
 	}
 	_, conns := run(c)
 	for i := range conns {
-		if c := &conns[i]; c.Failed || c.End-c.Start != 2e9 || c.Packets[Fabric] < 2000 || c.Packets[WAN] < 2000 {
+		if c := &conns[i]; c.Failed || c.End-c.Start != 1e9 || c.Packets[Fabric] < 1000 || c.Packets[WAN] < 1000 {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -1,7 +1,8 @@
-package config
+package yamldoc
 
 import (
 	"math"
+	"strconv"
 	"testing"
 )
 
@@ -29,7 +30,7 @@ func TestOtherNumbers(t *testing.T) {
 		}
 	}
 	for _, v := range []uint64{1, 250_000, 1_000_000, 99_999_999} {
-		if got, err := parseDecimal(formatMillionths(v)); err != nil || got != v {
+		if got, err := parseDecimal(strconv.FormatFloat(float64(v)/million, 'f', -1, 64)); err != nil || got != v {
 			t.Errorf("millionths %d: got %d, %v", v, got, err)
 		}
 	}
