@@ -97,7 +97,7 @@ func (r *roster) takeStatus(o *other, body []byte) (began bool, err error) {
 type MemberView struct {
 	Name     string `json:"name" doc:"Name of the gateway." column:"GATEWAY,Gateway"`
 	Self     bool   `json:"self,omitempty" doc:"This gateway."`
-	State    string `json:"member_state" doc:"active, silent (no message for 5 s) or unheard (none since the start)." column:"STATE,State"`
+	State    string `json:"member_state" doc:"active, silent (no message for 5 s) or unheard (none since the start)." column:"STATE,State,state"`
 	Version  string `json:"version,omitempty" doc:"Version of the program." column:"VERSION,Version,,5"`
 	UpMS     int64  `json:"up_ms" doc:"How long the gateway has been up, ms." column:"UPTIME,Up for,ms,4"`
 	SilentMS int64  `json:"silent_ms" doc:"Since the last message, ms." column:"HEARD,Last heard,ms"`

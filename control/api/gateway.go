@@ -77,7 +77,7 @@ type Reloads struct {
 // ReloadRecord is an attempt to change the configuration in force.
 type ReloadRecord struct {
 	Time       time.Time `json:"time" doc:"When it happened, RFC 3339." column:"TIME,Time,date"`
-	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway." column:"OUTCOME,Outcome"`
+	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway." column:"OUTCOME,Outcome,state"`
 	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed." column:"CHANGES,Changed keys,long"`
 	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal." column:"CONFIGURATION,Configuration afterwards,hash"`
 	Error      string    `json:"error,omitempty" doc:"Why it was refused." column:"ERROR,Error,long"`

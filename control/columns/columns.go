@@ -44,6 +44,7 @@ const (
 	Reacts   Form = "reacts"   // "no" if it is true
 	Clock    Form = "clock"    // the time of a day, in us
 	Date     Form = "date"     // a time
+	State    Form = "state"    // a word, good or bad
 	Hash     Form = "hash"     // the first 12 digits
 	Millis   Form = "ms"       // a duration in ms, 0 as "-"
 	Micros   Form = "us"       // a duration in us, 0 as "-"

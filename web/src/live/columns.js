@@ -25,6 +25,7 @@ const forms = {
   reacts: (v) => (v ? el("span", { class: "bad" }, "no") : "–"),
   clock: (v) => clock(Date.parse(v)) + "." + String(new Date(v).getUTCMilliseconds()).padStart(3, "0"),
   date: moment,
+  state: (v) => el("span", { class: v === "active" ? "good" : ["silent", "unheard", "refused"].includes(v) ? "bad" : false }, v),
   hash: (v) => el("code", {}, v.slice(0, 12)),
   asks: (v, row) => (v ? v + (row.parameter ? " " + row.parameter : "") : "–"),
   outcome: (v, row) => (row.reason ? `${v}: ${row.reason}` : v),

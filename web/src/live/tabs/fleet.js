@@ -21,7 +21,7 @@ export const make = ({ state }) => {
     const s = f.shares, dropped = (f.counters.dropped_in ?? 0) + (f.counters.dropped_out ?? 0);
     summary.textContent = `${f.name} asks for the flows of ${format.count(s.wants)} pairs of hosts, is asked for ${format.count(s.wanted)}, ` +
       `knows ${format.count(s.remote_flows)} flows of others, and keeps ${format.count(s.pairs)} pairs for successors.`;
-    members.show(f.members);
+    members.show(f.members.map((m) => (m.self ? { ...m, name: m.name + " (this one)" } : m)));
     connections.show(f.connections);
     refused.textContent = `Messages without effect: ${counts(f.refused)}. Dropped as a queue was full: ${format.count(dropped)}.`;
   };
