@@ -229,6 +229,8 @@ type Devices interface {
 	Enter(core int) (leave func(), err error)
 	// LinkUp reports whether a port has a link.
 	LinkUp(port int) (bool, error)
+	// Describe gives the facts of a port's device. It is not called often.
+	Describe(port int) report.Device
 	// SetLink takes a port's link down or up; errors.ErrUnsupported if the device can't.
 	SetLink(port int, up bool) error
 	// Counters are the device's own counters of a port: the metrics of scope telemetry.Device.
@@ -271,6 +273,10 @@ func (g *gateway) Counters() *report.Counters {
 	c := report.MakeCounters(g.running.Load(), g.plane)
 	c.Identity = g.Identity()
 	g.addDeviceCounters(c.Ports)
+	for i := range c.Ports {
+		d := g.devices.Describe(i)
+		c.Ports[i].Facts = &d
+	}
 	g.heart.addTo(c.Counters)
 	g.services.addTo(c.Counters)
 	g.concerns.addTo(c.Counters)

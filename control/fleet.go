@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -34,14 +33,6 @@ func (g *gateway) joinFleet(ctx context.Context, note func(error)) error {
 	}
 	g.fleet.Store(p)
 	p.Run(ctx)
-	return nil
-}
-
-// Fleet is the gateway's part in its fleet, nil without.
-func (g *gateway) Fleet() api.Fleet {
-	if p := g.fleet.Load(); p != nil {
-		return p
-	}
 	return nil
 }
 

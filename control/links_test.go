@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -63,6 +64,8 @@ func (w *wire) up(port int) bool {
 	}
 	return w.now.Sub(w.begun[port]) >= w.rise[port]
 }
+
+func (*wire) Describe(int) report.Device { return report.Device{} }
 
 func (w *wire) SetLink(port int, up bool) error {
 	w.calls = append(w.calls, fmt.Sprintf("%d %v", port, up))

@@ -70,25 +70,6 @@ func (g *gateway) override(p *dataplane.Policy, c *config.Config) {
 	}
 }
 
-// Notices say what is in force besides the configuration file, and what harms the gateway although it forwards.
-func (g *gateway) Notices() (all []string) {
-	all = append(all, g.concerns.list()...)
-	for _, m := range g.Modes() {
-		if m.Mode != m.Configured {
-			all = append(all, fmt.Sprintf("port %s: mode %s, and %s in the configuration; a reload, or cnpgate mode %s, puts it back", m.Port, m.Mode, m.Configured, m.Configured))
-		}
-	}
-	g.reloading.Lock()
-	if err := g.trial.refuses(); err != nil {
-		all = append(all, err.Error())
-	}
-	g.reloading.Unlock()
-	if g.draining.Load() {
-		all = append(all, "the gateway is being drained: no sender is asked to slow down; cnpgate drain --off ends that")
-	}
-	return all
-}
-
 // SetDrain begins or ends a drain: the gateway goes on forwarding, asks no sender to slow down, resumes those that it has asked, and withdraws what it
 // announces as a proxy. A reload doesn't end it.
 func (g *gateway) SetDrain(on bool) {

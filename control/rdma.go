@@ -5,17 +5,8 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/ipfix"
-	"github.com/cnpgate/cnpgate/control/rdma"
 	rdmahealth "github.com/cnpgate/cnpgate/health"
 )
-
-// RDMA is the health of the RDMA connections that the workers follow.
-func (g *gateway) RDMA(ctx context.Context) (*rdmahealth.Report, error) { return g.rdma.Report(ctx) }
-
-// TraceRDMA records what passes of a connection.
-func (g *gateway) TraceRDMA(ctx context.Context, q rdma.Wanted) (*rdmahealth.Trace, error) {
-	return g.rdma.Trace(ctx, q)
-}
 
 // watchRDMA logs what is wrong with RDMA connections, until the context ends, and gives each report to the exporter.
 func (g *gateway) watchRDMA(ctx context.Context) {

@@ -91,7 +91,10 @@ func (b *bench) Enter(core int) (func(), error) {
 }
 
 func (b *bench) LinkUp(int) (bool, error) { return true, nil }
-func (b *bench) SetLink(int, bool) error  { return errors.ErrUnsupported }
+func (b *bench) Describe(int) report.Device {
+	return report.Device{Driver: "net_bench", MTU: 9000, LinkUp: true}
+}
+func (b *bench) SetLink(int, bool) error { return errors.ErrUnsupported }
 
 func (b *bench) Counters(int) (telemetry.Values, error) {
 	return telemetry.Values{"device_missed_packets_total": {Value: 3}}, nil
@@ -296,6 +299,8 @@ func (w *watchedBench) Watch(ctx context.Context, report func(Notice)) error {
 	return nil
 }
 func (w *watchedBench) SetLink(port int, up bool) error { return w.wire.SetLink(port, up) }
+func (w *watchedBench) Describe(port int) report.Device { return w.bench.Describe(port) }
+
 func (w *watchedBench) LinkUp(port int) (bool, error) {
 	if port == 0 {
 		switch w.looks--; w.looks {

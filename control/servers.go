@@ -41,7 +41,7 @@ type page struct {
 
 // start makes the API, which answers requests until stop is called, once a service gives it a socket.
 func (s *servers) start(ctx context.Context, g *gateway) (stop func(), err error) {
-	if s.api, err = api.Open(g.started, g.plane, g, g.options.Log); err != nil {
+	if s.api, err = api.Open(g.started, g.plane, asked{g}, g.options.Log); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -151,19 +151,6 @@ func (g *gateway) identify(e *zerolog.Event) *zerolog.Event {
 	return e.Str("gateway", i.Gateway).Str("version", i.Version).Time("start_time", *i.StartTime).Str("config_hash", i.ConfigHash)
 }
 
-// LogLevel is the lowest level that the process logs.
-func (g *gateway) LogLevel() string { return zerolog.GlobalLevel().String() }
-
-// SetLogLevel changes it, until the next reload.
-func (g *gateway) SetLogLevel(level string) {
-	log := g.options.Log.Info()
-	setLogLevel(level)
-	if log == nil { // info was not logged before
-		log = g.options.Log.Info()
-	}
-	log.Str("log_level", level).Msg("The log level was changed until the next reload.")
-}
-
 // setLogLevel sets the lowest level that the process logs, one of config.LogLevels.
 func setLogLevel(level string) {
 	if l, err := zerolog.ParseLevel(level); err == nil {
@@ -176,6 +163,3 @@ func (g *gateway) Problems() map[string]string { return g.health.problems() }
 
 // Services are those that don't work, and why.
 func (g *gateway) Services() map[string]string { return g.services.problems() }
-
-// Config is the configuration in force.
-func (g *gateway) Config() *config.Config { return g.running.Load() }

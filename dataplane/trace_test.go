@@ -2,6 +2,7 @@ package dataplane_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -12,7 +13,9 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
 // traceOf is a trace of the flow of data(false, 0), of all its packets.
@@ -138,5 +141,61 @@ func TestTraceBounds(t *testing.T) {
 			t.Errorf("%d of %d packets have left", got, packets)
 		}
 		s.Close(t)
+	}
+}
+
+// TestTraceDrops: of the frames that a worker drops, a trace of drops has those of its reasons and flow, as many as its rate allows, with the port by which they arrived.
+func TestTraceDrops(t *testing.T) {
+	full := func() *dataplane.Policy {
+		p := notifying()
+		p.Border = stage.NewBorder(nil, nil, false)
+		q := egress.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
+		p.Ports[wan].Queue = &q
+		return p
+	}
+	other, hidden := data(false, 0), notifications.Find("long-haul-cnp-v4").Bytes()
+	other.DestQP = 101
+	for name, c := range map[string]struct {
+		trace *trace.Trace
+		want  []counters.Counter
+		lost  uint64
+	}{
+		"all":          {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true}, []counters.Counter{counters.DroppedBorderOut, counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
+		"a reason":     {&trace.Trace{Drops: counters.ReasonsOf("queue-full-bytes"), AnyAddress: true}, []counters.Counter{counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
+		"another":      {&trace.Trace{Drops: counters.ReasonsOf("queue-full-frames"), AnyAddress: true}, nil, 0},
+		"of a flow":    {&trace.Trace{Drops: counters.ReasonsOf("all"), Source: address(sender4), Destination: address(receiver4), DestQP: 101}, []counters.Counter{counters.DroppedQueueOctets}, 0},
+		"of a rate":    {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true, Rate: ratelimit.PerSecond(2)}, []counters.Counter{counters.DroppedBorderOut}, 2},
+		"not consumed": {&trace.Trace{Drops: 1 << counters.DroppedToGateway, AnyAddress: true}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, full(), nil)
+			s.fill(2, data(false, 0))
+			s.Plane.StartTrace(c.trace)
+			s.arrive(hidden, data(false, 0).Frame(), other.Frame())
+			var got []counters.Counter
+			for _, r := range taken(c.trace) {
+				got = append(got, r.Reason)
+				if int(r.In) != fabric || !r.Ended || r.Bytes == 0 || uint32(r.Bytes) != min(r.Length, trace.TracedBytes) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if lost := c.trace.TakeSkipped(); !slices.Equal(got, c.want) || lost != c.lost {
+				t.Errorf("%v, %d left out", got, lost)
+			}
+			s.Drain()
+			s.Close(t)
+		})
+	}
+}
+
+// TestDropReasons: each reason for which a worker drops a frame can be selected by the name that the counters have.
+func TestDropReasons(t *testing.T) {
+	for _, name := range counters.ReasonNames() {
+		if set := counters.ReasonsOf(name); set == 0 {
+			t.Errorf("%s selects nothing", name)
+		}
+	}
+	if counters.ReasonsOf("link-down") != 0 || counters.ReasonsOf("") != 0 {
+		t.Error("a device's drops can't be selected")
 	}
 }

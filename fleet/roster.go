@@ -95,17 +95,17 @@ func (r *roster) takeStatus(o *other, body []byte) (began bool, err error) {
 
 // MemberView is a member as `cnpgate show fleet` shows it.
 type MemberView struct {
-	Name     string `json:"name" doc:"Name of the gateway."`
+	Name     string `json:"name" doc:"Name of the gateway." column:"GATEWAY,Gateway"`
 	Self     bool   `json:"self,omitempty" doc:"This gateway."`
-	State    string `json:"member_state" doc:"active, silent (no message for 5 s) or unheard (none since the start)."`
-	Version  string `json:"version,omitempty" doc:"Version of the program."`
-	UpMS     int64  `json:"up_ms" doc:"How long the gateway has been up, ms."`
-	SilentMS int64  `json:"silent_ms" doc:"Since the last message, ms."`
-	RoundUS  int64  `json:"round_us" doc:"Time of a message there and back, us; 0: not known."`
+	State    string `json:"member_state" doc:"active, silent (no message for 5 s) or unheard (none since the start)." column:"STATE,State,state"`
+	Version  string `json:"version,omitempty" doc:"Version of the program." column:"VERSION,Version,,5"`
+	UpMS     int64  `json:"up_ms" doc:"How long the gateway has been up, ms." column:"UPTIME,Up for,ms,4"`
+	SilentMS int64  `json:"silent_ms" doc:"Since the last message, ms." column:"HEARD,Last heard,ms"`
+	RoundUS  int64  `json:"round_us" doc:"Time of a message there and back, us; 0: not known." column:"ROUND TRIP,There and back,us"`
 	Messages uint64 `json:"messages" doc:"Messages received from it."`
-	Flows    int    `json:"remote_flows" doc:"Flows that it knows of others."`
-	Pairs    int    `json:"pairs" doc:"Pairs that it keeps for successors."`
-	Wants    int    `json:"wants" doc:"Pairs of hosts whose flows it asks others for."`
+	Flows    int    `json:"remote_flows" doc:"Flows that it knows of others." column:"REMOTE FLOWS,Flows of others,count,3"`
+	Pairs    int    `json:"pairs" doc:"Pairs that it keeps for successors." column:"PAIRS,Pairs for successors,count,2"`
+	Wants    int    `json:"wants" doc:"Pairs of hosts whose flows it asks others for." column:"WANTS,Pairs of hosts asked for,count,1"`
 }
 
 // Absence says why nothing comes from a member.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/capture"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 )
 
 type captureFlags struct {
@@ -25,16 +26,17 @@ type captureFlags struct {
 	// Packets of the flow are captured with data or trace, at most rate of them a second.
 	data, trace bool
 	rate        uint
+	drops       string // the reason for which frames are dropped, which are captured in place of notifications; "": none
 }
 
-// packets reports whether packets of the flow are captured, too.
-func (f *captureFlags) packets() bool { return f.data || f.trace }
+// packets reports whether packets of the flow are captured, too, or frames that are dropped.
+func (f *captureFlags) packets() bool { return f.data || f.trace || f.drops != "" }
 
 func captureCommand() *cobra.Command {
 	var f captureFlags
 	c := &cobra.Command{
-		Use:   "capture [-w FILE|-] [--flow SRC,DST[,QP] [--data | --trace] [--rate N]] [--count N] [--duration TIME] [FILTERS] [--socket PATH | --config FILE]",
-		Short: "Capture the notifications that the running gateway sends, or a flow's packets, as pcapng with the reason in a comment",
+		Use:   "capture [-w FILE|-] [--flow SRC,DST[,QP]] [--data | --trace | --drops all|REASON] [--rate N] [--count N] [--duration TIME] [FILTERS] [--socket PATH | --config FILE]",
+		Short: "Capture the notifications that the running gateway sends, a flow's packets, or dropped frames, as pcapng with the reason in a comment",
 		Long: `Writes each notification that the gateway sends from now on, until Ctrl-C, --count or --duration, as a packet of a pcapng file. The packet's comment
 gives the threshold that the queue exceeded, and the flow that caused it. Wireshark and tshark show it (frame.comment); with deploy/wireshark/cnpgate.lua
 they also dissect the notification. "-" is standard output: cnpgate capture -w - | tshark -r -. In observe mode the capture has the notifications that
@@ -44,9 +46,10 @@ it could read them; the file's interface statistics also have the latter.
 --flow is short for --source-ip, --destination-ip and --destination-qp. With --data, the capture also has the flow's packets, as they arrived, of each the first 256 bytes, and
 at most --rate a second. With --trace, their comments say what each stage decided: how the packet was parsed, whether its flow was known, which QP sent it, its
 queue, whether its sender was notified or why not, whether it was marked or why not, and when it left. cnpgate decode prints the comments, too. Forwarding doesn't wait
-for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.`,
-		Example: `  cnpgate capture -w notifications.pcapng --duration 1m
-  cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -`,
+for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.
+
+With --drops, the capture has no notifications, but the frames that the gateway drops, at most --rate a second, for any reason or one of those of
+cnpgate show counters; their comments have it. Frames that a device drops itself, such as those longer than the MTU, can't be captured: --trace says so of a flow.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.capture(c) },
 	}
 	c.Flags().StringVarP(&f.file, "write", "w", "", `file to write to; "-" for standard output`)
@@ -56,7 +59,11 @@ for a capture: packets beyond the rate, or that the reader is too slow for, are 
 	c.Flags().BoolVar(&f.data, "data", false, "also capture the packets of --flow")
 	c.Flags().BoolVar(&f.trace, "trace", false, "also capture the packets of --flow, with what each stage decided about them")
 	c.Flags().UintVar(&f.rate, "rate", 1000, fmt.Sprintf("packets a second, at most %d", api.MostPackets))
+	wordFlag(c, &f.drops, "drops", "", "capture frames that are dropped for this reason", counters.ReasonNames()...)
 	f.filter.add(c)
+	for _, filter := range []string{"data", "trace", "port", "kind", "outcome", "source-ip", "source-qp", "destination-ip", "destination-qp"} {
+		c.MarkFlagsMutuallyExclusive("drops", filter)
+	}
 	for _, filter := range []string{"source-ip", "destination-ip", "destination-qp"} {
 		c.MarkFlagsMutuallyExclusive("flow", filter)
 	}
@@ -74,10 +81,10 @@ func (f *captureFlags) capture(c *cobra.Command) error {
 // check finds mistakes before the gateway is asked.
 func (f *captureFlags) check(c *cobra.Command) error {
 	switch {
-	case f.packets() && !c.Flags().Changed("flow"):
+	case (f.data || f.trace) && !c.Flags().Changed("flow"):
 		return errors.New("--data and --trace need a flow; expected --flow SRC,DST[,QP]")
 	case c.Flags().Changed("rate") && !f.packets():
-		return errors.New("--rate is that of packets; expected --data or --trace, too")
+		return errors.New("--rate is that of packets; expected --data, --trace or --drops, too")
 	case f.rate < 1 || f.rate > api.MostPackets:
 		return fmt.Errorf("--rate is %d, expected 1 to %d packets a second", f.rate, api.MostPackets)
 	case f.file == "":
@@ -174,7 +181,10 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 
 // what is captured, in words.
 func (f *captureFlags) what() string {
-	if f.packets() {
+	switch {
+	case f.drops != "":
+		return "dropped frames"
+	case f.packets():
 		return "notifications and packets"
 	}
 	return "notifications"
@@ -189,6 +199,14 @@ func (f *captureFlags) streams(ctx context.Context, client *api.Client, w *captu
 	}
 	if !f.packets() {
 		return notifications(ctx, begun)
+	}
+	packets := func(begun func() error) error {
+		return api.Stream(ctx, client, api.Path(api.PacketsPath, f.flow.packets(f.drops, f.trace, f.rate)), begun, func(s *api.StreamedPacket) error {
+			return w.record(s.Lost, func() error { return w.out.WritePacket(s.Packet) })
+		})
+	}
+	if f.drops != "" {
+		return packets(begun)
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -211,11 +229,9 @@ func (f *captureFlags) streams(ctx context.Context, client *api.Client, w *captu
 		}
 	}
 	started := false
-	err := api.Stream(ctx, client, api.Path(api.PacketsPath, f.flow.packets(f.trace, f.rate)), func() error {
+	err := packets(func() error {
 		started = true
 		return both()
-	}, func(s *api.StreamedPacket) error {
-		return w.record(s.Lost, func() error { return w.out.WritePacket(s.Packet) })
 	})
 	if !started {
 		return err

@@ -57,6 +57,9 @@ func emittingAt(t *testing.T, path string, all []report.Notification, lost uint6
 			if r.URL.Query().Get("decisions") == "true" {
 				p.Decisions = []report.Decision{{Stage: "send", Decision: "by port wan, for " + r.URL.Query().Get("destination_qp")}}
 			}
+			if reason := r.URL.Query().Get("drops"); reason != "" {
+				p.Decisions = []report.Decision{{Stage: "end", Decision: "for " + reason}}
+			}
 			_ = out.Encode(api.StreamedPacket{Packet: &p})
 			_ = out.Encode(api.StreamedPacket{Lost: 5})
 			_ = http.NewResponseController(w).Flush()
@@ -137,6 +140,8 @@ func TestCapture(t *testing.T) {
 		"-w none/x --socket gw.sock":                 "none/x: no such file or directory",
 		"-w /dev/full --count 1000 --socket gw.sock": "no space left on device",
 		"-w x more --socket gw.sock":                 `"more"`,
+		"-w x --drops link-down --socket gw.sock":    "expected all, to-gateway, queue-full-bytes",
+		"-w x --drops all --kind ppfc":               "exclude each other",
 	} {
 		if got := cnpgate(t, dir, append([]string{"capture"}, strings.Fields(args)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit status %d, %s", args, got.status, got.stderr)
@@ -158,6 +163,14 @@ func TestCaptureOfPackets(t *testing.T) {
 		if decoded.status != 0 || said != (how == "--trace") || !strings.Contains(decoded.stdout, "3 frames: 2 notifications accepted") {
 			t.Errorf("%s: %+v", how, decoded)
 		}
+	}
+	got := cnpgate(t, dir, "capture", "-w", "-", "--drops", "queue-full-bytes", "--count", "1", "--duration", "30s", "--socket", "gw.sock")
+	if got.status != 0 || !strings.Contains(got.stderr, "1 dropped frames captured") {
+		t.Errorf("drops: %+v", got.stderr)
+	}
+	put(t, dir, "drops.pcapng", []byte(got.stdout))
+	if decoded := cnpgate(t, dir, "decode", "drops.pcapng"); !strings.Contains(decoded.stdout, "    comment    end: for queue-full-bytes\n") {
+		t.Errorf("drops: %+v", decoded)
 	}
 	if got := cnpgate(t, dir, "capture", "-w", "none/x", "--flow", "10.0.0.1,10.0.0.2", "--data", "--socket", "gw.sock"); got.status != 1 || strings.Count(got.stderr, "none/x: no such file or directory") != 1 {
 		t.Errorf("%+v", got)

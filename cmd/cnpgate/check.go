@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
@@ -183,10 +183,10 @@ func warnOfDelay(i int, p *config.Port) string {
 	}
 	advice := fmt.Sprintf("lower ports[%d].queue_capacity, or check ports[%d].rate", i, i)
 	if k := drainTime(p.Policy.KMax, p.Rate); k > longestDelay && !p.Policy.Law.On() {
-		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", report.Ago(k.Nanoseconds()), i)
+		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", columns.Ago(k.Nanoseconds()), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, report.Ago(delay.Nanoseconds()), units.Size(p.Capacity), units.Exact(p.Rate, units.Rates), report.Ago(longestDelay.Nanoseconds()), advice)
+		p.Name, columns.Ago(delay.Nanoseconds()), units.Size(p.Capacity), units.Exact(p.Rate, units.Rates), columns.Ago(longestDelay.Nanoseconds()), advice)
 }
 
 // print prints the table.
@@ -198,7 +198,7 @@ func (r *checked) print(to io.Writer) error {
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		w.row(p.Name, p.Role, p.Peer, units.Exact(p.RateBPS, units.Rates), orNone(p.RTTNS), len(p.Classes), units.Size(cmp.Or(p.QRefBytes, p.KMinBytes)), units.Size(cmp.Or(p.NotifyAboveBytes, p.KMaxBytes)),
-			units.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, report.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
+			units.Size(p.QueueCapacityBytes), p.QueueCapacityFrames, columns.Ago(p.QueueingDelayNS), orNone(p.PerFlowNS))
 	}
 	err := w.Flush()
 	switch m := r.Memory; {

@@ -11,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/control"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -140,6 +141,12 @@ func (d *devices) Enter(core int) (leave func(), err error) {
 func (d *devices) Buffers() (used, size int) { return d.Pool().InUse(), d.Pool().Size() }
 
 func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() }
+
+func (d *devices) Describe(port int) report.Device {
+	profile, p := d.Profile(port), d.Port(port)
+	up, _ := p.LinkUp() // an error: not known to be up
+	return report.Device{Driver: profile.Driver, Interface: profile.Interface, MAC: profile.Address, MTU: profile.MTU, LinkUp: up, SpeedBPS: p.Speed()}
+}
 
 func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }
 

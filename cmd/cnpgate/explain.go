@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
@@ -97,7 +98,7 @@ func printExplanation(to io.Writer, source, destination string, e *api.Explanati
 			verdict = "not notified, because of: " + g.Name
 		}
 		fmt.Fprintf(to, "%v QP %s to %v QP %d, port %s, VLAN %s, worker %d: %s\n", f.SourceIP, orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Port,
-			vlans(f.Tunnel, f.TunnelID, f.VLAN), f.Worker, verdict)
+			columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.Worker, verdict)
 		if err := printGates(to, f.Gates); err != nil {
 			return err
 		}
@@ -137,4 +138,11 @@ func printGate(to io.Writer, g *report.Gate) {
 		text += "; change " + g.Key
 	}
 	fmt.Fprintf(to, "  %-4s  %-9s  %s\n", state, g.Name, text)
+}
+
+func orDash[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
 }

@@ -107,9 +107,16 @@ func (f *flowFlag) choose(n *notificationFilter) {
 	*n.flags["source_ip"], *n.flags["destination_ip"], *n.flags["destination_qp"] = f.source.String(), f.destination.String(), f.qp
 }
 
-// packets are the parameters of the request for the flow's packets.
-func (f *flowFlag) packets(decisions bool, rate uint) url.Values {
-	v := url.Values{"source_ip": {f.source.String()}, "destination_ip": {f.destination.String()}, "rate": {strconv.FormatUint(uint64(rate), 10)}}
+// packets are the parameters of the request for the flow's packets, or dropped frames.
+func (f *flowFlag) packets(drops string, decisions bool, rate uint) url.Values {
+	v := url.Values{"rate": {strconv.FormatUint(uint64(rate), 10)}}
+	if f.source.IsValid() {
+		v.Set("source_ip", f.source.String())
+		v.Set("destination_ip", f.destination.String())
+	}
+	if drops != "" {
+		v.Set("drops", drops)
+	}
 	if f.qp != "" {
 		v.Set("destination_qp", f.qp)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 )
 
@@ -23,35 +22,15 @@ func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 		return err
 	}
 	fmt.Fprintf(to, "%s in site %s\n", s.Name, s.Site)
-	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS", "WANTS", "PAIRS", "REMOTE FLOWS", "UPTIME", "VERSION")
-	for i := range s.Members {
-		m := &s.Members[i]
-		heard, round, up := "-", "-", "-"
-		if !m.Self && m.State != "unheard" {
-			heard = (time.Duration(m.SilentMS) * time.Millisecond).String() + " ago"
-		}
-		if m.RoundUS > 0 {
-			round = (time.Duration(m.RoundUS) * time.Microsecond).String()
-		}
-		if m.UpMS > 0 {
-			up = (time.Duration(m.UpMS) * time.Millisecond).Round(time.Second).String()
-		}
-		w.row(m.Name, m.State, cmp.Or(m.Version, "-"), up, heard, round, m.Flows, m.Pairs, m.Wants)
-	}
-	if err := w.Flush(); err != nil {
+	if err := printTable(to, api.Members, s.Members); err != nil {
 		return err
 	}
 	fmt.Fprintf(to, "asks for the flows of %d pairs of hosts, is asked for %d; knows %d flows of others, keeps %d pairs for successors\n",
 		s.Shares.Wants, s.Shares.Wanted, s.Shares.RemoteFlows, s.Shares.Pairs)
-	w = newTable(to, "SERVER\tCONNECTED\tRECONNECTS\tLAST ERROR")
-	w.below = 3
-	for _, c := range s.Connections {
-		w.row(cmp.Or(c.URL, "-"), c.Connected, c.Reconnects, cmp.Or(c.Error, "-"))
-	}
-	if err := w.Flush(); err != nil {
+	if err := printTable(to, api.Connections, s.Connections); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(to, "refused: %s; dropped: %d received, %d to be sent\n", cmp.Or(listCounts(s.Refused), "nothing"), s.Counters["dropped_in"], s.Counters["dropped_out"])
+	_, err := fmt.Fprintf(to, "refused: %s; dropped: %d received, %d to be sent\n", columns.CountsText(s.Refused), s.Counters["dropped_in"], s.Counters["dropped_out"])
 	return err
 }
 

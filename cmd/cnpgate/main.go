@@ -78,11 +78,15 @@ that fill the queue most.`,
 	}
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
+	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), setCommand(), hintCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
 		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), versionCommand(), webCommand())
+	c.CompletionOptions.DisableNoDescFlag = true
 	c.InitDefaultCompletionCmd()
+	if powershell, _, err := c.Find([]string{"completion", "powershell"}); err == nil {
+		powershell.Parent().RemoveCommand(powershell) // gateways run on Linux
+	}
 	c.InitDefaultHelpCmd()
-	group(c)
+	group(c, groups)
 	explain(c)
 	fitHelp(c)
 	if help, _, err := c.Find([]string{"help"}); err == nil {
@@ -96,21 +100,29 @@ that fill the queue most.`,
 	return c
 }
 
+type commandGroup struct{ id, title, commands string }
+
 // groups are the commands by what they are for, in the order of the help.
-var groups = []struct{ id, title, commands string }{
+var groups = []commandGroup{
 	{"start", "Start:", "init check run"},
 	{"look", "Look:", "status show top explain web"},
-	{"change", "Change:", "reload mode drain log-level fleet"},
+	{"change", "Change:", "reload set drain hint fleet"},
 	{"evidence", "Evidence:", "capture decode replay agent"},
 	{"research", "Research:", "sim endpoint nictest"},
 	{"more", "More:", "version schema completion help"},
 }
 
-// group puts the commands into their groups.
-func group(root *cobra.Command) {
+// showGroups are those of show: what every gateway has, and what it has only if the configuration has it.
+var showGroups = []commandGroup{
+	{"all", "Of every gateway:", "config counters episodes flows health notifications ports queues reloads senders tech"},
+	{"optional", "If the configuration has it:", "bgp fleet proxies"},
+}
+
+// group puts the commands below one into groups.
+func group(above *cobra.Command, groups []commandGroup) {
 	for _, g := range groups {
-		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, c := range root.Commands() {
+		above.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range above.Commands() {
 			if slices.Contains(strings.Fields(g.commands), c.Name()) {
 				c.GroupID = g.id
 			}
@@ -121,7 +133,11 @@ func group(root *cobra.Command) {
 // removed are the former commands, with what takes their place.
 var removed = map[string]string{
 	"cnpgate fleet":            "cnpgate show fleet, or cnpgate fleet keys",
+	"cnpgate log-level":        "cnpgate set log-level",
 	"cnpgate mark":             "cnpgate show counters --mark",
+	"cnpgate mode":             "cnpgate set mode",
+	"cnpgate show hints":       "cnpgate hint",
+	"cnpgate show version":     "cnpgate version",
 	"cnpgate show pairs":       "cnpgate show flows; its columns have the sender's QP, the evidence and the contradictions (--wide)",
 	"cnpgate show connections": "cnpgate show health --rdma",
 }

@@ -54,7 +54,7 @@ func TestManualPages(t *testing.T) {
 			}
 		}
 	}
-	if !regexp.MustCompile(`(?m)^\.nf\n(.*\n)*?  SOURCE, SOURCE_QP      the sender`).MatchString(pages["cnpgate-show-flows.1"]) {
+	if !regexp.MustCompile(`(?m)^\.nf\n(.*\n)*?  SOURCE_QP          QP of the sender`).MatchString(pages["cnpgate-show-flows.1"]) {
 		t.Errorf("the columns of show flows are not a table:\n%s", pages["cnpgate-show-flows.1"])
 	}
 	for path, lines := range manualExamples {

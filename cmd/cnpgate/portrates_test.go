@@ -23,15 +23,17 @@ func TestRates(t *testing.T) {
 	for _, c := range []struct {
 		started int64
 		elapsed time.Duration
-		want    [4]string
+		known   bool
+		want    [4]uint64 // bytes and packets a second, received and forwarded
 	}{
-		{1, time.Second, [4]string{"8Mbps", "1kpps", "16Mbps", "2kpps"}},
-		{1, 500 * time.Millisecond, [4]string{"16Mbps", "2kpps", "32Mbps", "4kpps"}},
-		{1, 0, [4]string{"-", "-", "-", "-"}},
-		{2, time.Second, [4]string{"-", "-", "-", "-"}},
+		{1, time.Second, true, [4]uint64{1e6, 1000, 2e6, 2000}},
+		{1, 500 * time.Millisecond, true, [4]uint64{2e6, 2000, 4e6, 4000}},
+		{1, 0, false, [4]uint64{}},
+		{2, time.Second, false, [4]uint64{}},
 	} {
-		rx, tx := ratesBetween(reading(1, 500, 7), reading(c.started, 1500, 1_000_007), c.elapsed).of(0)
-		if got := [4]string{rx.bits(), rx.packets(), tx.bits(), tx.packets()}; got != c.want {
+		r := ratesBetween(reading(1, 500, 7), reading(c.started, 1500, 1_000_007), c.elapsed)
+		rx, tx := r.of(0)
+		if got := [4]uint64{rx.bytesPS, rx.packetsPS, tx.bytesPS, tx.packetsPS}; got != c.want || (r.since != nil) != c.known {
 			t.Errorf("started at %d, in %v: %v, want %v", c.started, c.elapsed, got, c.want)
 		}
 	}

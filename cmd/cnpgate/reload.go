@@ -37,9 +37,6 @@ that time, unless cnpgate reload --confirmed comes before, whatever becomes of t
 another reload is refused. Going back leaves the file as it is: correct it before the next start.
 
 Exit status: 0 if the configuration was reloaded, or would be; 1 after an error or a mistake in the file; 3 if a --dry-run finds changes that need a restart.`,
-		Example: `  cnpgate reload --dry-run
-  cnpgate reload --confirm 60s
-  cnpgate reload --confirmed`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.reload(c) },
 	}
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would change, and what needs a restart, and change nothing")

@@ -36,6 +36,7 @@ func showCommand() *cobra.Command {
 		}
 		c.AddCommand(below)
 	}
+	group(c, showGroups)
 	return c
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // answered is what a gateway with three flows answers, in the order of its tables.
@@ -45,7 +47,7 @@ func TestVLANColumn(t *testing.T) {
 	}{
 		{"", 0, nil, "-"}, {"", 0, []uint16{100, 7}, "100.7"}, {"vxlan", 5000, nil, "vxlan:5000"}, {"gre", 1 << 31, []uint16{7}, "gre:2147483648.7"}, {"srv6", 0, nil, "srv6:0"},
 	} {
-		if got := vlans(c.tunnel, c.id, c.vids); got != c.want {
+		if got := columns.PlaceText(c.tunnel, c.id, c.vids); got != c.want {
 			t.Errorf("%q %d %v: %q, want %q", c.tunnel, c.id, c.vids, got, c.want)
 		}
 	}
@@ -53,7 +55,7 @@ func TestVLANColumn(t *testing.T) {
 
 // counted is what a gateway of two ports answers that has forwarded three frames and dropped two.
 const counted = `{"gateway":"gw","counters":{"received_packets_total":6,"forwarded_packets_total":4,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"flows":7},"ports":[
-{"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}]},
+{"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}],"facts":{"driver":"net_af_packet","interface":"eth1","mac":"02:00:00:00:00:01","mtu":9000,"link_up":true,"speed_bps":25000000000}},
 {"name":"wan","role":"wan","peer":"dc","counters":{"received_packets_total":1,"forwarded_packets_total":3,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"notifications_sent_total":{"fast-cnp":3}},"device":{"device_missed_packets_total":9}}],"histograms":[
 {"name":"reaction_time_nanoseconds","port":"dc","count":4,"sum":18000,"buckets":[{"at_most":4096,"count":3},{"at_most":16384,"count":1}]},
 {"name":"reaction_time_nanoseconds","port":"wan","count":0,"sum":0,"buckets":[]},
@@ -116,6 +118,7 @@ const ailing = `{"healthy":false,"problems":{"wan":"no link"},"notices":["gw.yam
 
 const shownPorts = `PORT  PEER  RATE     RX    TX    RX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
 dc    wan   2.5Gbps  0bps  0bps  5           0        0       0
+    net_af_packet on eth1, MAC 02:00:00:00:00:01, MTU 9000, link up at 25Gbps
 wan   dc    0bps     0bps  0bps  1           2        0       3
     no link
 Not shown: RX_PPS, TX_PPS, ROLE, TX_PACKETS (--wide).
@@ -123,6 +126,7 @@ Not shown: RX_PPS, TX_PPS, ROLE, TX_PACKETS (--wide).
 
 const shownPortsOnce = `PORT  PEER  RATE     RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS
 dc    wan   2.5Gbps  5           1           0        0       0
+    net_af_packet on eth1, MAC 02:00:00:00:00:01, MTU 9000, link up at 25Gbps
 wan   dc    0bps     1           3           2        0       3
     no link
 Not shown: ROLE (--wide).
@@ -134,9 +138,9 @@ const hinted = `{"hints":[
 {"source_ip":"fd00::1","destination_ip":"fd00::2","source_qp":19,"destination_qp":20,"tags":"10","tunnel":"vxlan:5000"}],"capacity":65536}
 `
 
-const shownHints = `SOURCE    SOURCE_QP  DESTINATION  DESTINATION_QP  TAGS  TUNNEL
-10.1.0.1  17         10.2.0.1     18              -     -
-fd00::1   19         fd00::2      20              10    vxlan:5000
+const shownHints = `SOURCE    QP  DESTINATION  QP  TAGS  TUNNEL
+10.1.0.1  17  10.2.0.1     18  -     -
+fd00::1   19  fd00::2      20  10    vxlan:5000
 `
 
 // streamed is what a gateway streams that ends after two notifications.
@@ -178,12 +182,7 @@ Not shown: CLASS, WORKER (--wide).
 const versioned = `{"gateway":"gw","version":"v1.2.3","start_time":"2026-01-02T03:04:05Z","config_hash":"0123","go_version":"go1.26","platform":"linux/amd64"}
 `
 
-const shownVersion = `gateway       gw
-version       v1.2.3 (go1.26, linux/amd64)
-this command  development
-start time    2026-01-02T03:04:05Z
-config hash   0123
-`
+const shownVersion = "running: gw, v1.2.3 (go1.26, linux/amd64), since 2026-01-02T03:04:05Z, configuration 0123\n"
 
 // gatewayAt answers GET /v1/flows and /v1/counters at a socket with a text, as a whole or cut off.
 func gatewayAt(t *testing.T, path, text string, whole bool) {
@@ -307,8 +306,8 @@ func TestShow(t *testing.T) {
 		{"show notifications -f --socket gw.sock -o json", 0, streamed, ""},
 		{"show counters --mark --socket gw.sock", 0, "marked at 03:04:05\n", ""},
 		{"show counters --mark --socket none.sock", 1, "", "no socket at none.sock"},
-		{"show hints --socket gw.sock", 0, shownHints, ""},
-		{"show hints --socket gw.sock -o json", 0, hinted, ""},
+		{"hint --socket gw.sock", 0, shownHints, ""},
+		{"hint --socket gw.sock -o json", 0, hinted, ""},
 		{"show flows --socket gw.sock --sort rate -n 2 --columns rate,Destination_QP", 0, shownByRate, ""},
 		{"show flows --socket gw.sock --sort rate -o json", 1, "", "--sort and --columns are for text"},
 		{"show counters --socket gw.sock --since-mark", 0, shownCounters, ""},
@@ -321,7 +320,7 @@ func TestShow(t *testing.T) {
 		{"show config --as-read --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
 		{"show config --diff --socket gw.sock", 0, "dry run; would change: ports[0].rate\n  ports[0].rate: 10Gbps -> 40Gbps\n", ""},
 		{"show config --diff --as-read --socket gw.sock", 1, "", "exclude each other"},
-		{"mode --socket gw.sock", 0, "PORT  MODE  AFTER A RELOAD\nwan   send  send\ngw.yaml differs\n", ""},
+		{"set mode --socket gw.sock", 0, "PORT  MODE  AFTER A RELOAD\nwan   send  send\ngw.yaml differs\n", ""},
 		{"show proxies --socket gw.sock", 0, shownProxies, ""},
 		{"show proxies --socket gw.sock -o json", 0, proxied, ""},
 		{"show proxies --socket idle.sock", 0, "PREFIX  PROXY  ORIGIN\n", ""},
@@ -330,12 +329,10 @@ func TestShow(t *testing.T) {
 		{"show bgp --socket gw.sock -o json", 0, speaking, ""},
 		{"show bgp --socket idle.sock", 0, "The configuration has no proxy.bgp, or proxy.enabled is false.\n", ""},
 		{"show bgp --socket none.sock", 1, "", "no socket at none.sock"},
-		{"show version --socket gw.sock", 0, shownVersion, ""},
-		{"show version --socket gw.sock -o json", 0, versioned, ""},
-		{"show version --socket none.sock", 1, "", "no socket at none.sock"},
-		{"log-level --socket gw.sock", 0, "debug (info after a reload)\n", ""},
-		{"log-level debug info --socket gw.sock", 1, "", "2 levels are given; expected one at most"},
-		{"log-level --socket none.sock", 1, "", "no socket at none.sock"},
+		{"version --socket gw.sock", 0, versionLine() + shownVersion, ""},
+		{"version --socket none.sock", 1, versionLine(), "no socket at none.sock"},
+		{"set log-level --socket gw.sock", 0, "log level debug (info after a reload)\n", ""},
+		{"set log-level --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show episodes --socket gw.sock", 0, shownEpisodes, ""},
 		{"show episodes --socket idle.sock", 0, observedOnly + "no congestion since the gateway started\n", ""},
 		{"show episodes --socket gw.sock -o json", 0, congested, ""},

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // lists are the commands that show one answer of the API.
@@ -35,33 +34,21 @@ answer to GET /v1/fleet.`,
 	{"health", "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 		`Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
 		judged(api.HealthPath, printHealth, isHealthy)},
-	{"hints", "Print which QPs are connected by the hints that host agents gave the running gateway",
-		`One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
-has such flows. Then one line for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an agent that
-uses the socket, and the time until the hint dies unless it is repeated. One without a destination applies where exactly one flow goes from the source to
-that QP. -o json prints the API's answer to GET /v1/hints.`,
-		printed(api.HintsPath, printHints)},
 	{"proxies", "Print which proxies the running gateway notifies, and for which senders",
 		`One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
 configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
 -o json prints the API's answer to GET /v1/proxies.`,
 		printed(api.ProxiesPath, printProxies)},
 	{"queues", "Print the queues of the running gateway, and the thresholds in force",
-		`One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
-(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.`,
+		`One line per traffic class of a port's queue, with these columns:` + columns.Help(queueColumns.Text()) + `
+
+-o json prints the API's answer to GET /v1/counters.`,
 		printed(api.CountersPath, printQueues)},
 	{"reloads", "Print the latest reloads of the running gateway: what changed, or why it was refused",
 		`One line for each, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in
 force afterwards, and the changed keys or the error. The gateway keeps the latest 64. -o json prints the API's answer to GET /v1/reloads.`,
 		printed(api.ReloadsPath, printReloads)},
-	{"version", "Print the version of the running gateway, when it started, and the hash of its configuration",
-		`Prints the gateway's name, its version, this command's version if it differs, the start time, and the SHA-256 of the configuration in force.
-cnpgate version prints only the command's version.`,
-		printed(api.VersionPath, printVersion)},
 }
-
-// bgpBelow is the first of the columns that are lists or texts.
-const bgpBelow = 7
 
 func printBGP(to io.Writer, s *advertise.Status) error {
 	switch {
@@ -73,61 +60,13 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 		return err
 	}
 	fmt.Fprintf(to, "AS %d, router ID %s; %d prefixes announced, %d learned\n", s.AS, s.RouterID, len(s.Announced), s.PrefixesLearned)
-	w := newTable(to, "PEER\tAS\tSTATE\tUPTIME\tANNOUNCED\tRECEIVED\tLEARNED\tIGNORED\tPROBLEM", "AS", "UPTIME", "ANNOUNCED")
-	w.below = bgpBelow
-	for i := range s.Peers {
-		p := &s.Peers[i]
-		state, uptime := p.State, "-"
-		if p.Stale {
-			state += " (restarting)"
-		}
-		if p.Uptime > 0 {
-			uptime = time.Duration(p.Uptime).Round(time.Second).String()
-		}
-		w.row(p.Address, p.AS, state, uptime, p.Announced, p.Received, p.Learned, listCounts(p.Ignored), cmp.Or(p.Problem, "-"))
-	}
-	return w.Flush()
-}
-
-func printHints(to io.Writer, all *api.HintsBody) error {
-	w := newTable(to, "SOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL")
-	for _, h := range all.Hints {
-		w.row(h.Source, h.SourceQP, h.Destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"))
-	}
-	if err := w.Flush(); err != nil || len(all.HostHints) == 0 {
-		return err
-	}
-	fmt.Fprintln(to)
-	w = newTable(to, "HOST\tSOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL\tREMAINING")
-	for _, h := range all.HostHints {
-		destination := "-"
-		if h.Destination != nil {
-			destination = h.Destination.String()
-		}
-		w.row(cmp.Or(h.Host, "-"), h.Source, h.SourceQP, destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"),
-			(time.Duration(h.Remaining) * time.Millisecond).String())
-	}
-	return w.Flush()
+	return printTable(to, api.Peers, s.Peers)
 }
 
 func printProxies(to io.Writer, all *api.ProxiesBody) error {
-	w := newTable(to, "PREFIX\tPROXY\tORIGIN")
-	for _, p := range all.Proxies {
-		w.row(p.Prefix, p.Proxy, p.Origin)
-	}
-	return w.Flush()
+	return printTable(to, api.Proxies, all.Proxies)
 }
 
-func printVersion(to io.Writer, v *api.Version) error {
-	w := newTable(to, "")
-	w.row("gateway", v.Gateway)
-	w.row("version", fmt.Sprintf("%s (%s, %s)", v.Version, v.GoVersion, v.Platform))
-	if own := describe(); v.Version != own {
-		w.row("this command", own)
-	}
-	if v.StartTime != nil {
-		w.row("start time", v.StartTime.Format(time.RFC3339))
-	}
-	w.row("config hash", v.ConfigHash)
-	return w.Flush()
+func printReloads(to io.Writer, all *api.Reloads) error {
+	return printTable(to, api.ReloadRecords, all.Reloads)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/units"
 )
@@ -82,53 +82,23 @@ func printMostNotified(ctx context.Context, client *api.Client, to io.Writer) er
 	return err
 }
 
-// notificationColumns are the columns, as wide as they usually are.
-var notificationColumns = []struct {
-	name  string
-	width int
-}{{"TIME", 15}, {"PORT", 6}, {"CLASS", 7}, {"KIND", 12}, {"ACTION", 8}, {"LEVEL", 5}, {"SOURCE", 11}, {"QP", 4}, {"EVIDENCE", 8}, {"DESTINATION", 11}, {"QP", 4}, {"WHY", 0}}
-
-// leastOfNotifications are the columns that are left out first on a narrow output: the reason has the port and the class.
-var leastOfNotifications = []string{"LEVEL", "EVIDENCE", "CLASS", "PORT"}
-
-func notificationCells(n *report.Notification) []string {
-	kind, action := n.Kind, n.Asks()
-	if kind == "" {
-		kind, action = n.Outcome, "-"
-	}
-	return []string{n.Time.Local().Format("15:04:05.000000"), n.Port, n.Class, kind, action, strconv.Itoa(int(n.Level)), n.SourceIP.String(), orDash(n.SourceQP),
-		orDash(n.QPEvidence), n.DestinationIP.String(), strconv.FormatUint(uint64(n.DestinationQP), 10), n.Why}
-}
-
-func notificationHeader() (names []string) {
-	for _, column := range notificationColumns {
-		names = append(names, column.name)
-	}
-	return names
-}
-
 func printNotifications(to io.Writer, all *api.Notifications) error {
 	if len(all.Notifications) == 0 {
 		_, err := fmt.Fprintln(to, "no such notification since the gateway started; cnpgate explain SENDER RECEIVER says why a sender is not notified")
 		return err
 	}
-	w := newTable(to, strings.Join(notificationHeader(), "\t"), leastOfNotifications...)
-	w.below = len(notificationColumns) - 1
-	for i := range all.Notifications {
-		w.line(notificationCells(&all.Notifications[i]))
-	}
-	return w.Flush()
+	return printTable(to, report.Notifications, all.Notifications)
 }
 
 // follow prints notifications as they are sent.
 func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
-	to := paperOf(c.OutOrStdout(), f.wide)
-	begun, each := func() error { return printFollowed(to, notificationHeader()) }, func(s *api.Streamed) error {
+	to, shown := paperOf(c.OutOrStdout(), f.wide), report.Notifications.Text()
+	begun, each := func() error { return printFollowed(to, shown, headers(shown)) }, func(s *api.Streamed) error {
 		if s.Notification == nil {
 			_, err := fmt.Fprintf(to, "%d notifications were overwritten before they could be read\n", s.Lost)
 			return err
 		}
-		return printFollowed(to, notificationCells(s.Notification))
+		return printFollowed(to, shown, columns.Cells(shown, s.Notification))
 	}
 	if f.output == "json" {
 		lines := json.NewEncoder(to)
@@ -139,20 +109,20 @@ func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
 	})
 }
 
+// followedWidths are the usual widths of columns, by form.
+var followedWidths = map[columns.Form]int{columns.Clock: 15, columns.Host: 11, columns.Text: 12, columns.Asks: 8, columns.Count: 5, columns.SourceQP: 4, columns.ID: 4}
+
 // printFollowed prints a line without knowing those that follow. On paper the reason has a line of its own.
-func printFollowed(to paper, cells []string) error {
+func printFollowed(to paper, shown []columns.Column, cells []string) error {
 	line, below := "", ""
-	for i, column := range notificationColumns {
-		switch {
-		case to.columns > 0 && slices.Contains(leastOfNotifications, column.name):
-		case to.columns > 0 && column.width == 0:
+	for i := range shown {
+		switch c := &shown[i]; {
+		case to.columns > 0 && c.Least > 0:
+		case to.columns > 0 && c.As == columns.Long && cells[i] != c.Name:
 			below = indented("    ", cells[i], to.columns)
-		default:
-			line += fmt.Sprintf("%-*s  ", column.width, cells[i])
+		case to.columns == 0 || c.As != columns.Long:
+			line += fmt.Sprintf("%-*s  ", followedWidths[c.As], cells[i])
 		}
-	}
-	if cells[0] == notificationColumns[0].name { // the header
-		below = ""
 	}
 	_, err := fmt.Fprintf(to, "%s\n%s", strings.TrimRight(line, " "), below)
 	return err
@@ -181,29 +151,19 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 		more = fmt.Sprintf("; observed, not sent: %d", e.Observed)
 	}
 	if len(e.Suppressed) > 0 {
-		more += "; suppressed: " + listCounts(e.Suppressed)
+		more += "; suppressed: " + columns.CountsText(e.Suppressed)
 	}
 	if e.Lost > 0 {
 		more += fmt.Sprintf("; %d notifications of the gateway were overwritten before they were counted", e.Lost)
 	}
 	text := fmt.Sprintf("%d: queue %s/%s from %s, %s; peak %s; %d packets marked; notifications: %s%s", e.ID, e.Port, e.Class,
-		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, units.Size(e.PeakBytes), e.ECNMarked, listCounts(e.Notifications), more)
+		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, units.Size(e.PeakBytes), e.ECNMarked, columns.CountsText(e.Notifications), more)
 	if p, ok := to.(paper); ok && p.columns > 0 {
 		text = strings.Join(wrapped(text, p.columns-2), "\n  ")
 	}
 	fmt.Fprintln(to, text)
-	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tQUEUED\tNOTIFIED\tBEFORE\tAFTER\tSLOWED", "QUEUED", "NOTIFIED", "BYTES")
-	for _, f := range listed(e) {
-		slowed := "-"
-		if f.Slowed != nil {
-			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
-		}
-		if f.AtFairRate {
-			slowed = "at fair rate"
-		}
-		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, units.Size(f.Bytes), units.Size(f.Queued),
-			f.Notifications, rateOf(f.Before), rateOf(f.After), slowed)
-	}
+	w := tableOf(to, report.Reactions.Text(), listed(e))
+	w.before = "  "
 	return w.Flush()
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/units"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -24,17 +24,7 @@ func showPortsCommand() *cobra.Command {
 	c := f.command(&cobra.Command{
 		Use:   "ports [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the ports of the running gateway: rates, packets received, sent and dropped, and whether they forward",
-		Long: `One line per port, with these columns:
-
-  RATE              of the port in the configuration
-  RX, RX_PPS        rate of the frames that arrive, without FCS, in bit/s and packets/s, during --interval
-  TX, TX_PPS        rate of the received frames that the gateway forwards by the port
-  RX_PACKETS        frames received since the gateway started
-  TX_PACKETS        received frames forwarded by the port
-  DROPPED           frames dropped on egress here, or refused on ingress here
-  MARKED            packets that got CE in this port's queue
-  NOTIFICATIONS     sent by this port
-  PROBLEM           why the port is not forwarding
+		Long: `One line per port, with these columns:` + columns.Help(portColumns.Text()) + `
 
 -o json prints the API's answer to GET /v1/counters.`,
 	}, showable{})
@@ -68,7 +58,26 @@ func (f *showFlags) checkInterval(interval *time.Duration) error {
 	return nil
 }
 
-const problemColumn = 13
+// shownPort is a row of show ports.
+type shownPort struct {
+	Name          string  `json:"port" column:"PORT"`
+	Role          string  `json:"role" column:"ROLE,,,3"`
+	Peer          string  `json:"peer" column:"PEER,,,6"`
+	Rate          uint64  `json:"rate_bps" column:"RATE,,rate,7" doc:"Rate of the port in the configuration."`
+	RX            *uint64 `json:"rx_bps" column:"RX,,rate" doc:"Rate of the frames that arrive, without FCS, during --interval."`
+	RXPPS         *uint64 `json:"rx_pps" column:"RX_PPS,,pps,1" doc:"The same, packets a second."`
+	TX            *uint64 `json:"tx_bps" column:"TX,,rate" doc:"Rate of the received frames that the gateway forwards by the port."`
+	TXPPS         *uint64 `json:"tx_pps" column:"TX_PPS,,pps,2" doc:"The same, packets a second."`
+	RXPackets     uint64  `json:"rx_packets" column:"RX_PACKETS,,count,5" doc:"Frames received since the gateway started."`
+	TXPackets     uint64  `json:"tx_packets" column:"TX_PACKETS,,count,4" doc:"Received frames forwarded by the port."`
+	Dropped       uint64  `json:"dropped" column:"DROPPED,,count" doc:"Frames dropped on egress here, or refused on ingress here."`
+	Marked        uint64  `json:"marked" column:"MARKED,,count" doc:"Packets that got CE in this port's queue."`
+	Notifications uint64  `json:"notifications" column:"NOTIFICATIONS,,count" doc:"Sent by this port."`
+	Device        string  `json:"device" column:"DEVICE,,long" doc:"Driver and kernel interface, MAC address, MTU, and the link's state and speed."`
+	Problem       string  `json:"problem" column:"PROBLEM,,long" doc:"Why the port is not forwarding."`
+}
+
+var portColumns = columns.New[shownPort]()
 
 func showPorts(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
 	c, rates, err := portRates(ctx, client, interval)
@@ -79,29 +88,71 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	if err != nil {
 		return err
 	}
-	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM", "RX_PPS", "TX_PPS", "ROLE", "TX_PACKETS", "RX_PACKETS", "PEER", "RATE")
-	w.below = problemColumn
+	var rows []shownPort
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		rx, tx := rates.of(i)
-		w.row(p.Name, p.Role, p.Peer, units.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
-			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
-			p.Counters.Sum(telemetry.ECNMarkedPackets)+p.Counters.Sum(telemetry.ECNObservedPackets), p.Counters.Sum(telemetry.NotificationsSent)+p.Counters.Sum(telemetry.NotificationsObserved), cmp.Or(health.Problems[p.Name], "-"))
+		sum := p.Counters.Sum
+		row := shownPort{
+			Name: p.Name, Role: p.Role, Peer: p.Peer, Rate: p.RateBps, Device: deviceText(p.Facts), Problem: health.Problems[p.Name],
+			RXPackets: sum(telemetry.ReceivedPackets), TXPackets: sum(telemetry.ForwardedPackets), Dropped: sum(telemetry.DroppedPackets),
+			Marked:        sum(telemetry.ECNMarkedPackets) + sum(telemetry.ECNObservedPackets),
+			Notifications: sum(telemetry.NotificationsSent) + sum(telemetry.NotificationsObserved),
+		}
+		if rates.since != nil {
+			rx, tx := rates.of(i)
+			rxBits, txBits := 8*rx.bytesPS, 8*tx.bytesPS
+			row.RX, row.RXPPS, row.TX, row.TXPPS = &rxBits, &rx.packetsPS, &txBits, &tx.packetsPS
+		}
+		rows = append(rows, row)
 	}
-	return w.Flush()
+	return printTable(to, portColumns, rows)
+}
+
+// deviceText is such as "mlx5_pci, MAC 02:00:00:00:00:01, MTU 9000, link up at 100Gbps".
+func deviceText(d *report.Device) string {
+	if d == nil {
+		return ""
+	}
+	text, link := d.Driver, "link down"
+	if d.Interface != "" {
+		text += " on " + d.Interface
+	}
+	if d.MAC != "" {
+		text += ", MAC " + d.MAC
+	}
+	if d.LinkUp {
+		link = "link up"
+		if d.SpeedBPS > 0 {
+			link += " at " + units.Rate(d.SpeedBPS)
+		}
+	}
+	return fmt.Sprintf("%s, MTU %d, %s", text, d.MTU, link)
 }
 
 func printQueues(to io.Writer, c *report.Counters) error {
-	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY")
+	var rows []shownQueue
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		keeps, notifies := p.Levels()
 		for _, q := range p.Queues {
-			w.row(p.Name, q.Class, units.Size(q.DepthBytes), units.Size(q.WatermarkBytes), units.Size(keeps), units.Size(notifies), units.Size(p.CapacityBytes))
+			rows = append(rows, shownQueue{p.Name, q.Class, q.DepthBytes, q.WatermarkBytes, keeps, notifies, p.CapacityBytes})
 		}
 	}
-	return w.Flush()
+	return printTable(to, queueColumns, rows)
 }
+
+// shownQueue is a row of show queues.
+type shownQueue struct {
+	Port     string `json:"port" column:"PORT"`
+	Class    string `json:"class" column:"CLASS"`
+	Depth    uint64 `json:"depth" column:"DEPTH,,bytes" doc:"Bytes that wait."`
+	Peak     uint64 `json:"peak" column:"PEAK,,bytes" doc:"The most that waited so far."`
+	Keeps    uint64 `json:"keeps" column:"Q_REF/K_MIN,,bytes" doc:"Depth that the control law keeps, or above which packets are marked."`
+	Notifies uint64 `json:"notifies" column:"NOTIFIES_ABOVE,,bytes" doc:"Depth above which senders are notified."`
+	Capacity uint64 `json:"queue_capacity_bytes" column:"CAPACITY,,bytes"`
+}
+
+var queueColumns = columns.New[shownQueue]()
 
 // errUnhealthy sets the exit status: the problems have been printed.
 var errUnhealthy = fmt.Errorf("not all ports forward")
@@ -140,25 +191,8 @@ type rates struct {
 	time  time.Duration
 }
 
-// traffic is a rate in packets and bytes per second, if it is known.
-type traffic struct {
-	packetsPS, bytesPS uint64
-	known              bool
-}
-
-func (t traffic) bits() string {
-	if !t.known {
-		return "-"
-	}
-	return units.Rate(8 * t.bytesPS)
-}
-
-func (t traffic) packets() string {
-	if !t.known {
-		return "-"
-	}
-	return units.Packets(t.packetsPS)
-}
+// traffic is a rate in packets and bytes per second.
+type traffic struct{ packetsPS, bytesPS uint64 }
 
 // portRates reads the counters twice, an interval apart, or once if that is 0. c are the later ones.
 func portRates(ctx context.Context, client *api.Client, interval time.Duration) (c *report.Counters, r rates, err error) {
@@ -201,10 +235,7 @@ func (r rates) of(i int) (rx, tx traffic) {
 }
 
 func (r rates) traffic(i int, packets, bytes *telemetry.Metric) traffic {
-	if r.since == nil {
-		return traffic{}
-	}
-	return traffic{r.perSecond(i, packets), r.perSecond(i, bytes), true}
+	return traffic{r.perSecond(i, packets), r.perSecond(i, bytes)}
 }
 
 // perSecond is the rate of one counter of port i.

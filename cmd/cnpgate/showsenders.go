@@ -1,19 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/internal/units"
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 type sendersFlags struct {
@@ -28,9 +25,10 @@ func showSendersCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "senders [--sort VALUE] [--limit N] [--interval TIME] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the senders of the running gateway's flows, those with the highest rates first",
-		Long: `One line for each host that sends, by VLAN or tunnel: its flows, and of all together the rate during --interval, the bytes, those that wait in a queue now,
-the packets that the gateway marked CE, and the notifications sent. REACTS is "no" of a sender that doesn't react to notifications. -o json prints the API's
-answer to GET /v1/senders.`,
+		Long: `One line for each host that sends, by VLAN or tunnel, with the sums of its flows:
+` + columns.Help(api.Senders.Text()) + `
+
+-o json prints the API's answer to GET /v1/senders.`,
 	}
 	f.command(c, showable{})
 	wordFlag(c, &f.sort, "sort", "", "what comes first", api.Sorts...)
@@ -53,23 +51,9 @@ func (f *sendersFlags) run(c *cobra.Command) error {
 }
 
 func printSenders(to io.Writer, all *api.SendersBody) error {
-	w := newTable(to, "SOURCE\tVLAN\tFLOWS\tRATE\tBYTES\tQUEUED\tMARKED\tNOTIFICATIONS\tREACTS", "BYTES", "MARKED", "VLAN", "QUEUED")
-	for i := range all.Senders {
-		s := &all.Senders[i]
-		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), units.Size(s.Bytes), units.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
-	}
-	if err := w.Flush(); err != nil || !all.More {
+	if err := printTable(to, api.Senders, all.Senders); err != nil || !all.More {
 		return err
 	}
 	_, err := fmt.Fprintf(to, "and %d others\n", all.Total-uint64(len(all.Senders)))
 	return err
-}
-
-func printReloads(to io.Writer, all *api.Reloads) error {
-	w := newTable(to, "TIME\tOUTCOME\tCONFIGURATION\tCHANGES OR ERROR")
-	w.below = 3
-	for _, r := range all.Reloads {
-		w.row(r.Time.Local().Format(time.DateTime), r.Outcome, r.ConfigHash[:min(len(r.ConfigHash), 12)], cmp.Or(strings.ReplaceAll(r.Error, "\n", "; "), strings.Join(r.Changes, ", "), "-"))
-	}
-	return w.Flush()
 }

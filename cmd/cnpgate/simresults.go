@@ -29,7 +29,7 @@ type column struct {
 	text  func(r *simRun) string
 }
 
-var columns = []column{
+var resultColumns = []column{
 	{"response", func(r *simRun) string { return r.response.String() }},
 	{"queue peak", func(r *simRun) string { return units.Size(r.outcome.Gateway.Peak) }},
 	{"queue p99", func(r *simRun) string { return units.Size(r.outcome.Gateway.P99) }},
@@ -51,9 +51,9 @@ var columns = []column{
 
 // writeTable writes a table of the runs, and of the groups of flows if the scenario has several.
 func writeTable(w io.Writer, runs []*simRun) error {
-	all := columns
+	all := resultColumns
 	if runs[0].swept != "" {
-		all = append([]column{{"sweep", func(r *simRun) string { return r.swept }}}, columns...)
+		all = append([]column{{"sweep", func(r *simRun) string { return r.swept }}}, resultColumns...)
 	}
 	for n := range runs[0].outcome.Groups {
 		all = append(all, column{runs[0].outcome.Names[n] + ": slowdown", func(r *simRun) string { return slowdown(&r.outcome.Groups[n]) }})

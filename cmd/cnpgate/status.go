@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -21,7 +22,7 @@ func statusCommand() *cobra.Command {
 		Use:   "status [--socket PATH | --config FILE]",
 		Short: "Print in a few lines whether the running gateway is well; the exit status is 1 if not all ports forward",
 		Long: `Prints whether all ports forward, the mode, what was dropped and notified since the start, what doesn't work or needs attention, and the state of the fleet. The
-commands show health, show counters, mode and fleet have the details.`,
+commands show health, show counters, set and show fleet have the details.`,
 		SuggestFor: []string{"state", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.ask(c, func(ctx context.Context, client *api.Client) error {
@@ -101,7 +102,7 @@ func modeText(m *api.Modes) string {
 func countText(v telemetry.Values, name string, m *telemetry.Metric) string {
 	text := fmt.Sprintf("%s: %d", name, v.Sum(m))
 	if parts := v[m.Name].By; v.Sum(m) > 0 && len(parts) > 0 {
-		text += " (" + listCounts(parts) + ")"
+		text += " (" + columns.CountsText(parts) + ")"
 	}
 	return text
 }

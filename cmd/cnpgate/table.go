@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // paper is an output with a width, which tables and texts keep to.
@@ -18,11 +21,11 @@ type paper struct {
 
 // paperOf is an output with the width of its terminal, or the usual one; any width if wide.
 func paperOf(to io.Writer, wide bool) paper {
-	switch columns := columnsOfTerminal(to); {
+	switch n := columnsOfTerminal(to); {
 	case wide:
 		return paper{to, 0}
-	case columns >= leastColumns:
-		return paper{to, columns}
+	case n >= leastColumns:
+		return paper{to, n}
 	}
 	return paper{to, usualColumns}
 }
@@ -39,6 +42,7 @@ type table struct {
 	rows   [][]string
 	least  []string // names of columns, the first one to be left out first
 	gap    int      // columns between two cells
+	before string   // each line
 	below  int      // the column from which on each one has a line of its own below the row; 0: none
 }
 
@@ -71,13 +75,13 @@ func (t *table) Flush() error {
 	if t.header != nil {
 		rows = append([][]string{t.header}, rows...)
 	}
-	columns := 0
+	count := 0
 	for _, row := range rows {
-		columns = max(columns, len(row))
+		count = max(count, len(row))
 	}
 	p, narrow := t.to.(paper)
 	narrow = narrow && p.columns > 0
-	shown, below := make([]bool, columns), columns
+	shown, below := make([]bool, count), count
 	for i := range shown {
 		shown[i] = !narrow || t.header == nil || len(t.rows) == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return i < len(row) && hasText(row[i]) })
 	}
@@ -118,6 +122,42 @@ func (t *table) Flush() error {
 	return err
 }
 
+// printTable prints rows with the columns of their kind.
+func printTable[T any](to io.Writer, of *columns.Table[T], rows []T) error {
+	return tableOf(to, of.Text(), rows).Flush()
+}
+
+// tableOf is a table of rows in some columns.
+func tableOf[T any](to io.Writer, all []columns.Column, rows []T) *table {
+	w := newTable(to, strings.Join(headers(all), "\t"), leastOf(all)...)
+	if i := slices.IndexFunc(all, func(c columns.Column) bool { return c.As == columns.Long || c.As == columns.Counts }); i > 0 {
+		w.below = i
+	}
+	for i := range rows {
+		w.line(columns.Cells(all, &rows[i]))
+	}
+	return w
+}
+
+// headers are the names of columns; that of a QP directly behind its host is QP.
+func headers(all []columns.Column) (names []string) {
+	for i := range all {
+		if i > 0 && all[i].Name == all[i-1].Name+"_QP" {
+			names = append(names, "QP")
+			continue
+		}
+		names = append(names, all[i].Name)
+	}
+	return names
+}
+
+// leastOf are the headers of the columns that a narrow output leaves out, in that order.
+func leastOf(all []columns.Column) []string {
+	some := slices.DeleteFunc(slices.Clone(all), func(c columns.Column) bool { return c.Least == 0 })
+	slices.SortFunc(some, func(a, b columns.Column) int { return cmp.Compare(a.Least, b.Least) })
+	return headers(some)
+}
+
 // hasText reports whether a cell says anything.
 func hasText(cell string) bool { return cell != "" && cell != "-" }
 
@@ -140,7 +180,7 @@ func (t *table) width(rows [][]string, shown []bool) (n int) {
 			n += columnWidth(rows, i) + t.gap
 		}
 	}
-	return n - t.gap
+	return n + len(t.before) - t.gap
 }
 
 // aligned is a row in its columns.
@@ -151,7 +191,7 @@ func (t *table) aligned(rows [][]string, row []string, shown []bool) string {
 			fmt.Fprintf(&line, "%-*s", columnWidth(rows, i)+t.gap, cell)
 		}
 	}
-	return strings.TrimRight(line.String(), " ")
+	return strings.TrimRight(t.before+line.String(), " ")
 }
 
 // widthOf is the width of an output's texts.
@@ -163,9 +203,9 @@ func widthOf(to io.Writer) int {
 }
 
 // indented breaks a text into lines of a width at most, each with some spaces before it.
-func indented(before, text string, columns int) string {
-	if columns == 0 {
-		columns = textWidth
+func indented(before, text string, width int) string {
+	if width == 0 {
+		width = textWidth
 	}
-	return before + strings.Join(wrapped(text, columns-len(before)), "\n"+before) + "\n"
+	return before + strings.Join(wrapped(text, width-len(before)), "\n"+before) + "\n"
 }

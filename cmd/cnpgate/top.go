@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -17,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/health"
-	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 type topFlags struct {
@@ -256,52 +254,39 @@ func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error 
 }
 
 // rows are the header and the cells of one kind.
-func (v *topView) rows(kind string, narrow bool) (header string, rows [][]string) {
-	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	address := func(a netip.Addr) string {
-		text := a.String()
-		if narrow && len(text) > narrowAddress {
-			text = "~" + text[len(text)-narrowAddress+1:]
-		}
-		return text
-	}
+func (v *topView) rows(kind string, narrow bool) (header []string, cells [][]string) {
 	switch kind {
 	case "port":
-		header = "PORT\tROLE\tRX\tTX\tLOAD\tQUEUE\tNOTIFIED/S\tMARKED/S\tDROPPED/S\tPROBLEM"
-		for _, p := range v.Ports {
-			rows = append(rows, []string{p.Name, p.Role, units.Rate(p.RX), units.Rate(p.TX), percent(p.TX, p.Rate), units.Size(p.Queued), number(p.Notified), number(p.Marked),
-				number(p.Dropped), cmp.Or(p.Problem, "-")})
-		}
+		return topCells(portsOfTop, v.Ports, narrow)
 	case "queue":
-		header = "PORT\tCLASS\tQUEUE\tFULL\tPEAK\tCAPACITY\tNOTIFIED\tSLOWED"
-		for _, q := range v.Queues {
-			rows = append(rows, []string{q.Port, q.Class, units.Size(q.Queued), percent(q.Queued, q.Capacity), units.Size(q.Peak), units.Size(q.Capacity), number(q.Notified),
-				part(q.Slowed, q.Senders)})
-		}
+		return topCells(queuesOfTop, v.Queues, narrow)
 	case "sender":
-		header = "SOURCE\tVLAN\tFLOWS\tRATE\tQUEUED\tNOTIFIED/S\tMARKED/S\tSLOWED"
-		for _, s := range v.Senders {
-			rows = append(rows, []string{address(s.Source), s.Place, strconv.Itoa(s.Flows), units.Rate(s.Rate), units.Size(s.Queued), number(s.Notified), number(s.Marked),
-				part(s.Slowed, s.Reacting)})
-		}
-	default:
-		header = "SOURCE\tDESTINATION\tQP\tVLAN\tRATE\tQUEUED\tNOTIFIED/S\tREACTION"
-		for _, f := range v.Flows {
-			reaction := "-"
-			if f.Reaction != nil {
-				reaction = fmt.Sprintf("%+d%%", *f.Reaction)
-			}
-			rows = append(rows, []string{address(f.Source), address(f.Destination), number(uint64(f.DestinationQP)), f.Place, units.Rate(f.Rate), units.Size(f.Queued), number(f.Notified), reaction})
-		}
+		return topCells(sendersOfTop, v.Senders, narrow)
 	}
-	return header, rows
+	return topCells(flowsOfTop, v.Flows, narrow)
 }
 
-func percent(n, of uint64) string {
-	if of == 0 {
-		return "-"
+func topCells[T any](of *columns.Table[T], rows []T, narrow bool) (header []string, cells [][]string) {
+	shown := of.Text()
+	for i := range rows {
+		row := columns.Cells(shown, &rows[i])
+		for k := range row {
+			if narrow && shown[k].As == columns.Host && len(row[k]) > narrowAddress {
+				row[k] = "~" + row[k][len(row[k])-narrowAddress+1:]
+			}
+		}
+		cells = append(cells, row)
 	}
-	return fmt.Sprintf("%.0f%%", 100*float64(n)/float64(of))
+	return headers(shown), cells
+}
+
+// partOf is n as a part of all; nil of none.
+func partOf(n, all uint64) *float64 {
+	if all == 0 {
+		return nil
+	}
+	part := float64(n) / float64(all)
+	return &part
 }
 
 // part is n of all, "-" of none.
@@ -312,8 +297,8 @@ func part(n, all int) string {
 	return fmt.Sprintf("%d/%d", n, all)
 }
 
-func printRows(to io.Writer, header string, rows [][]string) error {
-	w := newTable(to, header)
+func printRows(to io.Writer, header []string, rows [][]string) error {
+	w := newTable(to, strings.Join(header, "\t"))
 	w.gap = 1
 	for _, cells := range rows {
 		w.line(cells)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/health"
@@ -70,52 +72,80 @@ func (t *topRDMA) text() string {
 }
 
 type topPort struct {
-	Name     string `json:"port"`
-	Role     string `json:"role"`
-	Rate     uint64 `json:"rate_bps"`
-	RX       uint64 `json:"rx_bps"`
-	TX       uint64 `json:"tx_bps"`
-	Queued   uint64 `json:"queue_depth_bytes"`
-	Notified uint64 `json:"notifications_per_second"`
-	Marked   uint64 `json:"marked_per_second"`
-	Dropped  uint64 `json:"dropped_per_second"`
-	Problem  string `json:"problem,omitempty"`
+	Name     string   `json:"port" column:"PORT"`
+	Role     string   `json:"role" column:"ROLE"`
+	Rate     uint64   `json:"rate_bps"`
+	RX       uint64   `json:"rx_bps" column:"RX,,rate"`
+	TX       uint64   `json:"tx_bps" column:"TX,,rate"`
+	Load     *float64 `json:"load" column:"LOAD,,percent"` // TX as a part of the rate; null if that is 0
+	Queued   uint64   `json:"queue_depth_bytes" column:"QUEUE,,bytes"`
+	Notified uint64   `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
+	Marked   uint64   `json:"marked_per_second" column:"MARKED/S,,count"`
+	Dropped  uint64   `json:"dropped_per_second" column:"DROPPED/S,,count"`
+	Problem  string   `json:"problem,omitempty" column:"PROBLEM"`
 }
 
 type topQueue struct {
-	Port     string `json:"port"`
-	Class    string `json:"class"`
-	Queued   uint64 `json:"queue_depth_bytes"`
-	Peak     uint64 `json:"queue_watermark_bytes"`
-	Capacity uint64 `json:"queue_capacity_bytes"`
-	Notified uint64 `json:"notifications"` // in the present or latest episode
-	Senders  int    `json:"senders"`       // notified in it
-	Slowed   int    `json:"senders_slowed"`
+	Port     string   `json:"port" column:"PORT"`
+	Class    string   `json:"class" column:"CLASS"`
+	Queued   uint64   `json:"queue_depth_bytes" column:"QUEUE,,bytes"`
+	Full     *float64 `json:"full" column:"FULL,,percent"` // of its capacity
+	Peak     uint64   `json:"queue_watermark_bytes" column:"PEAK,,bytes"`
+	Capacity uint64   `json:"queue_capacity_bytes" column:"CAPACITY,,bytes"`
+	Notified uint64   `json:"notifications" column:"NOTIFIED,,count"` // in the present or latest episode
+	Senders  int      `json:"senders"`                                // notified in it
+	Slowed   int      `json:"senders_slowed" column:"SLOWED"`
 }
 
 type topSender struct {
-	Source   netip.Addr `json:"source_ip"`
-	Place    string     `json:"place"` // VLAN or tunnel
-	Flows    int        `json:"flows"`
-	Rate     uint64     `json:"rate_bps"`
-	Queued   uint64     `json:"queued_bytes"`
-	Notified uint64     `json:"notifications_per_second"`
-	Marked   uint64     `json:"marked_per_second"`
+	Source   netip.Addr `json:"source_ip" column:"SOURCE,,host"`
+	Place    string     `json:"place" column:"VLAN"` // VLAN or tunnel
+	Flows    int        `json:"flows" column:"FLOWS,,count"`
+	Rate     uint64     `json:"rate_bps" column:"RATE,,rate"`
+	Queued   uint64     `json:"queued_bytes" column:"QUEUED,,bytes"`
+	Notified uint64     `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
+	Marked   uint64     `json:"marked_per_second" column:"MARKED/S,,count"`
 	Reacting int        `json:"flows_notified"` // of which the reaction is known
-	Slowed   int        `json:"flows_slowed"`
+	Slowed   int        `json:"flows_slowed" column:"SLOWED"`
 }
 
 type topFlow struct {
-	Source        netip.Addr `json:"source_ip"`
-	Place         string     `json:"place"`
-	Destination   netip.Addr `json:"destination_ip"`
-	DestinationQP uint32     `json:"destination_qp"`
-	Rate          uint64     `json:"rate_bps"`
-	Queued        uint64     `json:"queued_bytes"`
-	Notified      uint64     `json:"notifications_per_second"`
+	Source        netip.Addr `json:"source_ip" column:"SOURCE,,host"`
+	Place         string     `json:"place" column:"VLAN"`
+	Destination   netip.Addr `json:"destination_ip" column:"DESTINATION,,host"`
+	DestinationQP uint32     `json:"destination_qp" column:"DESTINATION_QP,,id"`
+	Rate          uint64     `json:"rate_bps" column:"RATE,,rate"`
+	Queued        uint64     `json:"queued_bytes" column:"QUEUED,,bytes"`
+	Notified      uint64     `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
 	Marked        uint64     `json:"marked_per_second"`
-	Reaction      *int       `json:"reaction_percent"` // change of the rate since the first notification of the latest episode
+	Reaction      *int       `json:"reaction_percent" column:"REACTION"` // change of the rate since the first notification of the latest episode
 	slowed        *bool
+}
+
+// The tables of each kind of row.
+var (
+	portsOfTop   = columns.New[topPort]()
+	queuesOfTop  = columns.New[topQueue]()
+	sendersOfTop = columns.New[topSender]()
+	flowsOfTop   = columns.New[topFlow](strings.Fields("source_ip destination_ip destination_qp place rate_bps queued_bytes notifications_per_second reaction_percent")...)
+)
+
+// Cell implements columns.Celler.
+func (q *topQueue) Cell(name string) (text string, ok bool) {
+	return part(q.Slowed, q.Senders), name == "SLOWED"
+}
+
+// Cell implements columns.Celler.
+func (s *topSender) Cell(name string) (text string, ok bool) {
+	return part(s.Slowed, s.Reacting), name == "SLOWED"
+}
+
+// Cell implements columns.Celler.
+func (f *topFlow) Cell(name string) (text string, ok bool) {
+	if f.Reaction == nil {
+		return "-", name == "REACTION"
+	}
+	return fmt.Sprintf("%+d%%", *f.Reaction), name == "REACTION"
 }
 
 // flowName is what distinguishes flows of one gateway.
@@ -126,7 +156,7 @@ type flowName struct {
 }
 
 func nameOf(f *api.Flow) flowName {
-	return flowName{f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}
+	return flowName{f.Port, columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}
 }
 
 // compare makes a view of two readings.
@@ -138,7 +168,7 @@ func compare(before, now *reading) *topView {
 		p := &now.counters.Ports[i]
 		rx, tx := r.of(i)
 		port := topPort{
-			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Queued: p.DepthBytes, Problem: now.problems[p.Name],
+			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Load: partOf(8*tx.bytesPS, p.RateBps), Queued: p.DepthBytes, Problem: now.problems[p.Name],
 			Notified: r.perSecond(i, telemetry.NotificationsSent) + r.perSecond(i, telemetry.NotificationsObserved),
 			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets) + r.perSecond(i, telemetry.ECNObservedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
 		}
@@ -171,7 +201,7 @@ func mostOf(by map[string]uint64) (top string) {
 }
 
 func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue {
-	out := topQueue{Port: p.Name, Class: q.Class, Queued: q.DepthBytes, Peak: q.WatermarkBytes, Capacity: p.CapacityBytes}
+	out := topQueue{Port: p.Name, Class: q.Class, Queued: q.DepthBytes, Full: partOf(q.DepthBytes, p.CapacityBytes), Peak: q.WatermarkBytes, Capacity: p.CapacityBytes}
 	for i := range slices.Backward(episodes) {
 		e := &episodes[i]
 		if e.Port != p.Name || e.Class != q.Class {
@@ -234,7 +264,7 @@ func reactionsOf(episodes []report.Episode) map[flowName]*report.EpisodeFlow {
 		for _, flows := range [][]report.EpisodeFlow{episodes[i].Flows, episodes[i].Senders} {
 			for k := range flows {
 				f := &flows[k]
-				all[flowName{"", vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}] = f
+				all[flowName{"", columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}] = f
 			}
 		}
 	}

@@ -17,9 +17,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
-// explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is.
+// explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is. It adds their examples.
 func explain(c *cobra.Command) {
 	c.DisableFlagsInUseLine = strings.Contains(c.Use, "[") // it lists them
+	if examples := manualExamples[c.CommandPath()]; len(examples) > 0 {
+		c.Example = "  " + strings.Join(examples, "\n  ")
+	}
 	if c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = chooseCommand

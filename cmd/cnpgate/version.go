@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
@@ -20,13 +24,15 @@ var (
 )
 
 func versionCommand() *cobra.Command {
-	var output, statement, key string
+	var f showFlags
+	var statement, key string
 	c := &cobra.Command{
-		Use:   "version [-o text|json] [--verify PROVENANCE --key KEY]",
-		Short: "Print the version, what the binary was built with, and whether it can drive devices",
-		Long: `Prints the version, what the binary was built with, and whether it can drive devices. With --verify, checks that this binary is one that a release's provenance
-(cnpgate-VERSION.intoto.json) lists, and that the provenance is signed (.minisig beside it) with the key; if not, it fails.`,
-		Args: noArguments,
+		Use:   "version [-o text|json] [--socket PATH | --config FILE | --verify PROVENANCE --key KEY]",
+		Short: "Print the version, what the binary was built with, and the version of the running gateway",
+		Long: `Prints the version of this command, and whether it can drive devices. If a gateway answers at the socket: its name, version, start time, and the SHA-256 of the
+configuration in force. With --socket or --config it is an error if none does.
+With --verify, checks that this binary is one that a release's provenance (cnpgate-VERSION.intoto.json) lists, and that the provenance is signed (.minisig beside it)
+with the key; if not, it fails.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if statement != "" {
 				subject, err := verify(statement, key)
@@ -36,21 +42,45 @@ func versionCommand() *cobra.Command {
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%sverified: it is %s of %s\n", versionLine(), subject, statement)
 				return err
 			}
-			if output == "json" {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{
-					"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion(),
-				})
-			}
-			_, err := io.WriteString(c.OutOrStdout(), versionLine())
-			return err
+			return f.ask(c, func(ctx context.Context, client *api.Client) error {
+				running, err := api.Get[api.Version](ctx, client, api.VersionPath)
+				if err != nil {
+					running = nil
+				}
+				if !c.Flags().Changed("socket") && !c.Flags().Changed("config") {
+					err = nil
+				}
+				return errors.Join(printVersions(c.OutOrStdout(), f.output, running), err)
+			})
 		},
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &f.output)
 	c.Flags().StringVar(&statement, "verify", "", "provenance of a release (in-toto JSON) that must list this binary")
 	c.Flags().StringVar(&key, "key", "", "public key of minisign that signed the provenance, or a file with it")
 	c.MarkFlagsRequiredTogether("verify", "key")
 	c.MarkFlagsMutuallyExclusive("verify", "output")
-	return c
+	return f.ofGateway(c)
+}
+
+// printVersions prints the version of this command, and that of the running gateway, nil if none answers.
+func printVersions(to io.Writer, output string, running *api.Version) error {
+	if output == "json" {
+		all := map[string]any{"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion()}
+		if running != nil {
+			all["running"] = running
+		}
+		return json.NewEncoder(to).Encode(all)
+	}
+	text := versionLine()
+	if running != nil {
+		text += fmt.Sprintf("running: %s, %s (%s, %s)", running.Gateway, running.Version, running.GoVersion, running.Platform)
+		if running.StartTime != nil {
+			text += ", since " + running.StartTime.Format(time.RFC3339)
+		}
+		text += ", configuration " + running.ConfigHash + "\n"
+	}
+	_, err := io.WriteString(to, text)
+	return err
 }
 
 const platform = runtime.GOOS + "/" + runtime.GOARCH

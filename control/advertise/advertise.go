@@ -207,7 +207,7 @@ type Status struct {
 	RouterID        string         `json:"router_id,omitempty" doc:"The speaker's BGP Identifier."`
 	Announced       []netip.Prefix `json:"announced" doc:"The prefixes for which this gateway announces itself as the proxy."`
 	PrefixesLearned int            `json:"prefixes_learned" doc:"The prefixes whose proxies were learned and are in use."`
-	Peers           []Peer         `json:"peers"`
+	Peers           []Peer         `json:"peers" doc:"BGP peers."`
 }
 
 // Established is the state of a session that exchanges routes.
@@ -215,16 +215,27 @@ const Established = "established"
 
 // Peer is the state of a session.
 type Peer struct {
-	Address string `json:"address"`
-	AS      uint32 `json:"as"`
-	State   string `json:"session_state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)."`
-	Problem string `json:"problem,omitempty" doc:"Why the session doesn't come up: it had too many prefixes, or the latest error."`
+	Address string `json:"address" doc:"Address of the BGP peer." column:"PEER"`
+	AS      uint32 `json:"as" doc:"Autonomous system of the peer." column:"AS,,id,1"`
+	State   string `json:"session_state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)." column:"STATE"`
+	Problem string `json:"problem,omitempty" doc:"Why the session doesn't come up: it had too many prefixes, or the latest error." column:"PROBLEM,,long"`
 	// Uptime is 0 unless the session is established.
-	Uptime int64 `json:"uptime_ns" doc:"Time in nanoseconds for which the session has been established."`
+	Uptime int64 `json:"uptime_ns" doc:"Time in nanoseconds for which the session has been established." column:"UPTIME,,duration,2"`
 	// Announced and Received count routes, Learned those with a proxy that counts.
-	Announced int            `json:"announced" doc:"Routes announced to the peer."`
-	Received  int            `json:"received" doc:"Routes received from the peer."`
-	Learned   int            `json:"learned" doc:"Prefixes whose proxies were learned from the peer: it announces the best route."`
-	Ignored   map[string]int `json:"ignored" doc:"Best routes of the peer that name no proxy that counts, by reason."`
+	Announced int            `json:"announced" doc:"Routes announced to the peer." column:"ANNOUNCED,,count,3"`
+	Received  int            `json:"received" doc:"Routes received from the peer." column:"RECEIVED,,count"`
+	Learned   int            `json:"learned" doc:"Prefixes whose proxies were learned from the peer: it announces the best route." column:"LEARNED,,count"`
+	Ignored   map[string]int `json:"ignored" doc:"Best routes of the peer that name no proxy that counts, by reason." column:"IGNORED,,long"`
 	Stale     bool           `json:"stale,omitempty" doc:"The peer restarts; its routes are kept for its restart time."`
+}
+
+// Cell implements columns.Celler.
+func (p *Peer) Cell(name string) (text string, ok bool) {
+	switch {
+	case name == "UPTIME" && p.Uptime == 0:
+		return "-", true
+	case name == "STATE" && p.Stale:
+		return p.State + " (restarting)", true
+	}
+	return "", false
 }

@@ -68,7 +68,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (io.Rea
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	if a.StatusCode == http.StatusOK || a.StatusCode == http.StatusServiceUnavailable && path == HealthPath {
+	if a.StatusCode == http.StatusOK || a.StatusCode == http.StatusCreated || a.StatusCode == http.StatusServiceUnavailable && path == HealthPath {
 		return a.Body, nil
 	}
 	defer a.Body.Close()

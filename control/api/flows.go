@@ -24,12 +24,12 @@ const (
 
 // Flow is a flow of a running gateway: the report's fields, the port at which its packets arrive, and its present state.
 type Flow struct {
-	Port string `json:"port"`
+	Port string `json:"port" column:"PORT,,,6"`
 	report.Flow
-	CandidateQP *uint32 `json:"candidate_qp,omitempty"` // may be the source QP; no notification names it
-	AgeNS       int64   `json:"age_ns"`                 // since its last packet
-	QueuedBytes uint64  `json:"queued_bytes,omitempty"` // in a queue, as far as the worker tracks shares
-	RateBPS     *uint64 `json:"rate_bps,omitempty"`     // of its frames without FCS; nil where it wasn't measured
+	CandidateQP *uint32 `json:"candidate_qp,omitempty" doc:"Possible QP of the sender; no notification names it."`                                                                   // may be the source QP; no notification names it
+	AgeNS       int64   `json:"age_ns" doc:"Nanoseconds since the flow's last packet." column:"AGE,,duration,4"`                                                                     // since its last packet
+	QueuedBytes uint64  `json:"queued_bytes,omitempty" doc:"Queued bytes of the flow, as far as the worker tracks them; in an episode the maximum." column:"QUEUED,Queued,bytes,10"` // in a queue, as far as the worker tracks shares
+	RateBPS     *uint64 `json:"rate_bps,omitempty" doc:"Rate: of a port its configured one, of a flow the measured one, bit/s." column:"RATE,Rate,rate"`                             // of its frames without FCS; nil where it wasn't measured
 }
 
 // FlowsBody is the answer to GET /v1/flows.
@@ -146,20 +146,20 @@ func makeFlow(port string, c *dataplane.FlowRecord, rate *uint64) Flow {
 // Pair is a sender's QP and the receiver's QP that it is connected to, as seen in one flow.
 type Pair struct {
 	Port          string     `json:"port" doc:"The port at which the flow arrives."`
-	VLAN          []uint16   `json:"vlan,omitempty" doc:"VID of each VLAN tag, the outer one first."`
+	VLAN          []uint16   `json:"vlan,omitempty" doc:"VID of each VLAN tag, the outer one first." column:",VLAN or tunnel,place"`
 	VLANProtocol  []string   `json:"vlan_protocol,omitempty" doc:"TPID of each VLAN tag; left out where all are 0x8100."`
 	Tunnel        string     `json:"tunnel,omitempty" doc:"Kind of tunnel that the flow is in."`
 	TunnelID      uint32     `json:"tunnel_id,omitempty" doc:"Identifier of the tunnel: VXLAN Network Identifier, GRE key, bottom MPLS label."`
-	SourceIP      netip.Addr `json:"source_ip"`
-	SourceQP      *uint32    `json:"source_qp" doc:"QP of the sender; null unless it is confirmed."`
+	SourceIP      netip.Addr `json:"source_ip" column:",Sender,host"`
+	SourceQP      *uint32    `json:"source_qp" doc:"QP of the sender; null unless it is confirmed." column:",QP,qp"`
 	CandidateQP   *uint32    `json:"candidate_qp" doc:"QP that may be the sender's; null if the QP is confirmed. No notification names it."`
-	DestinationIP netip.Addr `json:"destination_ip"`
-	DestinationQP uint32     `json:"destination_qp"`
-	QPState       string     `json:"qp_state" enum:"candidate,confirmed"`
-	QPEvidence    *string    `json:"qp_evidence" doc:"How the source QP was found."`
-	QPAge         *int64     `json:"qp_age_ns" doc:"Time in nanoseconds for which the pair has had this state and evidence; null if no packet has arrived since they changed."`
-	QPConflicts   uint32     `json:"qp_contradictions" doc:"How often the pair was withdrawn because packets contradicted it."`
-	Ended         string     `json:"ended,omitempty" doc:"Why the connection has ended."`
+	DestinationIP netip.Addr `json:"destination_ip" column:",Receiver,host"`
+	DestinationQP uint32     `json:"destination_qp" column:",QP,id"`
+	QPState       string     `json:"qp_state" enum:"candidate,confirmed" column:",State"`
+	QPEvidence    *string    `json:"qp_evidence" doc:"How the source QP was found." column:",Evidence"`
+	QPAge         *int64     `json:"qp_age_ns" doc:"Time in nanoseconds for which the pair has had this state and evidence; null if no packet has arrived since they changed." column:",For,duration"`
+	QPConflicts   uint32     `json:"qp_contradictions" doc:"How often the pair was withdrawn because packets contradicted it." column:",Contradictions,count"`
+	Ended         string     `json:"ended,omitempty" doc:"Why the connection has ended." column:",Ended"`
 }
 
 // PairsBody is the answer to GET /v1/pairs.

@@ -22,9 +22,9 @@ import (
 
 // Health is the answer to GET /v1/health: with status 200 if all ports forward, else with 503.
 type Health struct {
-	Healthy bool `json:"healthy"`
+	Healthy bool `json:"healthy" doc:"Whether all ports forward every frame."`
 	// Problems are the ports that don't forward, by name, with what happened to each.
-	Problems map[string]string `json:"problems"`
+	Problems map[string]string `json:"problems" doc:"Why ports don't forward, by port."`
 	// Services are those that don't work, by configuration key, and why. Forwarding depends on none, so they don't change Healthy.
 	Services map[string]string `json:"services,omitempty" doc:"Services that don't work, by configuration key, and why. They are tried again; forwarding depends on none."`
 	Notices  []string          `json:"notices,omitempty" doc:"What is in force besides the configuration file, such as another mode."`
@@ -44,7 +44,7 @@ type Mark struct {
 
 // Episodes is the answer to GET /v1/episodes.
 type Episodes struct {
-	Episodes []report.Episode `json:"episodes"` // the oldest first
+	Episodes []report.Episode `json:"episodes" doc:"The congestion episodes, oldest first."` // the oldest first
 }
 
 // Config is the answer to GET /v1/config.
@@ -71,16 +71,16 @@ type Reloaded struct {
 
 // Reloads is the answer to GET /v1/reloads.
 type Reloads struct {
-	Reloads []ReloadRecord `json:"reloads"`
+	Reloads []ReloadRecord `json:"reloads" doc:"The reloads, oldest first; the first one is the start."`
 }
 
 // ReloadRecord is an attempt to change the configuration in force.
 type ReloadRecord struct {
-	Time       time.Time `json:"time"`
-	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway."`
-	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed."`
-	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal."`
-	Error      string    `json:"error,omitempty" doc:"Why it was refused."`
+	Time       time.Time `json:"time" doc:"When it happened, RFC 3339." column:"TIME,Time,date"`
+	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway." column:"OUTCOME,Outcome,state"`
+	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed." column:"CHANGES,Changed keys,long"`
+	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal." column:"CONFIGURATION,Configuration afterwards,hash"`
+	Error      string    `json:"error,omitempty" doc:"Why it was refused." column:"ERROR,Error,long"`
 }
 
 // ReloadRequest says how to reload.
@@ -107,9 +107,9 @@ type Modes struct {
 
 // PortMode is the mode of a port: whether its queue's congestion is answered, or only observed.
 type PortMode struct {
-	Port       string `json:"port" doc:"Name of the port."`
-	Mode       string `json:"mode" doc:"send or observe: the one in force."`
-	Configured string `json:"configured" doc:"notifications.mode of the configuration, which a reload restores."`
+	Port       string `json:"port" doc:"Name of the port." column:"PORT"`
+	Mode       string `json:"mode" doc:"send or observe: the one in force." column:"MODE"`
+	Configured string `json:"configured" doc:"notifications.mode of the configuration, which a reload restores." column:"AFTER A RELOAD"`
 }
 
 // ModeRequest is the body of PUT /v1/mode.
@@ -133,7 +133,7 @@ type LogLevel struct {
 
 // LogLevelRequest is the body of PUT /v1/log-level.
 type LogLevelRequest struct {
-	LogLevel string `json:"log_level" enum:"debug,info,warn,error"`
+	LogLevel string `json:"log_level" doc:"Lowest severity that is logged." enum:"debug,info,warn,error"`
 }
 
 // state answers what concerns the gateway as a whole.

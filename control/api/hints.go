@@ -167,12 +167,12 @@ func (h *hints) table() (*pairing.QPMap, error) {
 
 // Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions.
 type Hint struct {
-	Source        netip.Addr `json:"source_ip" doc:"The host at one end."`
-	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end."`
-	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip."`
-	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip."`
-	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection."`
-	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection."`
+	Source        netip.Addr `json:"source_ip" doc:"The host at one end." column:"SOURCE,,host"`
+	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end." column:"DESTINATION,,host"`
+	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip." column:"SOURCE_QP,,id"`
+	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip." column:"DESTINATION_QP,,id"`
+	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection." column:"TAGS"`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection." column:"TUNNEL"`
 }
 
 // hintRequest describes the body of PUT /v1/hints in the OpenAPI document; flatObject reads the body.
@@ -187,17 +187,19 @@ type hintRequest struct {
 
 // HintsBody is the answer to GET /v1/hints.
 type HintsBody struct {
-	Hints     []Hint     `json:"hints"`
-	Capacity  int        `json:"capacity"`
-	HostHints []HostHint `json:"host_hints"`
+	Hints     []Hint     `json:"hints" doc:"All hints about both directions of a connection."`
+	Capacity  int        `json:"capacity" doc:"Maximum number of hints."`
+	HostHints []HostHint `json:"host_hints" doc:"The hints of hosts about their own packets."`
 }
 
-type putBody struct {
+// PutBody is the answer to PUT /v1/hints.
+type PutBody struct {
 	Hint     Hint   `json:"hint"`
-	Replaced []Hint `json:"replaced"` // the hints that it contradicted, now withdrawn
+	Replaced []Hint `json:"replaced" doc:"Hints that a new one has replaced."` // the hints that it contradicted, now withdrawn
 }
 
-type deletedBody struct {
+// DeletedBody is the answer to DELETE /v1/hints.
+type DeletedBody struct {
 	Deleted Hint `json:"deleted"`
 }
 
@@ -224,7 +226,7 @@ func (h *hints) answerPut(r *request) (any, error) {
 		return nil, failed(http.StatusBadRequest, "%w", err)
 	}
 	replaced, created, err := h.put(p)
-	body := putBody{Hint(p), makeHints(replaced)}
+	body := PutBody{Hint(p), makeHints(replaced)}
 	if created {
 		return reply{http.StatusCreated, body}, err
 	}
@@ -241,7 +243,7 @@ func (h *hints) answerDelete(r *request) (any, error) {
 		return nil, failed(http.StatusNotFound, "no hint that QP %d at %s is connected to QP %d at %s; GET %s lists them",
 			p.SourceQP, p.Source, p.DestinationQP, p.Destination, HintsPath)
 	}
-	return deletedBody{Hint(p)}, nil
+	return DeletedBody{Hint(p)}, nil
 }
 
 const hintExpected = `one JSON object, such as {"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18}`

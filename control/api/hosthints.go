@@ -153,14 +153,14 @@ func (s *Server) TakeHints(host string, m *fleet.HintMessage) error {
 
 // HostHint is a host's hint about the packets from one of its QPs.
 type HostHint struct {
-	Host          string      `json:"host" doc:"Name of the host in the fleet; empty for an agent that uses the socket."`
-	Source        netip.Addr  `json:"source_ip" doc:"Address of the host."`
-	Destination   *netip.Addr `json:"destination_ip,omitempty" doc:"The host at the other end; left out if the host doesn't know it."`
-	SourceQP      uint32      `json:"source_qp" doc:"QP of the host."`
-	DestinationQP uint32      `json:"destination_qp" doc:"QP that it is connected to."`
-	Tags          string      `json:"tags,omitempty" doc:"VLAN tags of the connection."`
-	Tunnel        string      `json:"tunnel,omitempty" doc:"Tunnel of the connection."`
-	Remaining     int64       `json:"remaining_ms" doc:"Time until the hint dies, unless it is repeated, ms."`
+	Host          string      `json:"host" doc:"Name of the host in the fleet; empty for an agent that uses the socket." column:"HOST"`
+	Source        netip.Addr  `json:"source_ip" doc:"Address of the host." column:"SOURCE,,host"`
+	Destination   *netip.Addr `json:"destination_ip,omitempty" doc:"The host at the other end; left out if the host doesn't know it." column:"DESTINATION,,host"`
+	SourceQP      uint32      `json:"source_qp" doc:"QP of the host." column:"SOURCE_QP,,id"`
+	DestinationQP uint32      `json:"destination_qp" doc:"QP that it is connected to." column:"DESTINATION_QP,,id"`
+	Tags          string      `json:"tags,omitempty" doc:"VLAN tags of the connection." column:"TAGS"`
+	Tunnel        string      `json:"tunnel,omitempty" doc:"Tunnel of the connection." column:"TUNNEL"`
+	Remaining     int64       `json:"remaining_ms" doc:"Time until the hint dies, unless it is repeated, ms." column:"REMAINING,,ms"`
 }
 
 // listHosts has every hint of a host, sorted.
@@ -201,8 +201,8 @@ type hostHintRequest struct {
 
 // HintsTaken is the answer to POST /v1/hints.
 type HintsTaken struct {
-	Taken     int `json:"taken"`
-	Withdrawn int `json:"withdrawn"`
+	Taken     int `json:"taken" doc:"Number of hints that were taken."`
+	Withdrawn int `json:"withdrawn" doc:"Number of hints that were withdrawn."`
 }
 
 const hostHintsExpected = `one JSON object, such as {"lifetime_ms":10000,"hints":[{"source_ip":"10.1.0.1","source_qp":17,"destination_qp":18}]}`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -90,7 +91,7 @@ func (s *Server) serveDocument(r *request) (any, error) {
 func describeMembers(s *huma.Schema) {
 	for name, p := range s.Properties {
 		if p.Description == "" && p.Ref == "" {
-			p.Description = members[name]
+			p.Description = columns.Docs[name]
 		}
 	}
 }

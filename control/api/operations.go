@@ -108,7 +108,7 @@ func (s *Server) operations() []operation {
 			answers:    map[int]any{200: Notifications{}}, act: s.history.notifications},
 		{method: http.MethodGet, path: StreamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.history.streamNotifications},
-		{method: http.MethodGet, path: PacketsPath, id: "streamPackets", summary: "A flow's packets, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
+		{method: http.MethodGet, path: PacketsPath, id: "streamPackets", summary: "A flow's packets, or frames that are dropped, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
 			parameters: packetParameters, lines: true, answers: map[int]any{200: StreamedPacket{}}, errors: map[int]string{409: "Another client captures packets."}, act: s.history.streamPackets},
 		{method: http.MethodGet, path: ExplainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.flows.explanation},
@@ -149,14 +149,14 @@ func (s *Server) operations() []operation {
 			body: LogLevelRequest{}, answers: map[int]any{200: LogLevel{}}, errors: map[int]string{413: bodyTooLong}, act: s.state.setLogLevel},
 		{method: http.MethodGet, path: HintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: HintsBody{}}, act: s.hints.answerList},
 		{method: http.MethodPut, path: HintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
-			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
+			body: hintRequest{}, answers: map[int]any{200: PutBody{}, 201: PutBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.hints.answerPut},
 		{method: http.MethodPost, path: HintsPath, id: "postHints", summary: "Takes hints of a host's agent, with a lifetime, about packets from the host only.",
 			body: hostHintsRequest{}, answers: map[int]any{200: HintsTaken{}},
 			errors: map[int]string{413: "The body is longer than 262 KB.", 507: "The number of hints is at its maximum."}, act: s.hints.answerPost},
 		{method: http.MethodDelete, path: HintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
-			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.hints.answerDelete},
+			answers: map[int]any{200: DeletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.hints.answerDelete},
 	}
 }
 
@@ -212,9 +212,10 @@ var (
 		{name: "frames", description: "Whether to include the frames.", schema: truthSchema},
 	}
 	packetParameters = []parameter{
-		{name: "source_ip", description: "Address of the sender.", required: true, schema: hostSchema},
-		{name: "destination_ip", description: "Address of the receiver.", required: true, schema: hostSchema},
+		{name: "source_ip", description: "Address of the sender, required without drops.", schema: hostSchema},
+		{name: "destination_ip", description: "Address of the receiver, required without drops.", schema: hostSchema},
 		{name: "destination_qp", description: "QP of the receiver; without it, all packets between the addresses.", schema: qpSchema},
+		{name: "drops", description: "Frames that are dropped, as they are then, for any reason or one of them; of any addresses if none are given.", schema: words(dropReasons)},
 		{name: "decisions", description: "Whether to include what each stage decided about a packet.", schema: truthSchema},
 		{name: "rate", description: "Greatest number of packets a second; 1000 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MostPackets)}},
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -21,15 +22,23 @@ const (
 
 // StreamedPacket is one line of the answer to GET /v1/packets/stream: one of the two members.
 type StreamedPacket struct {
-	Packet *report.Packet `json:"packet,omitempty" doc:"A packet of the flow."`
+	Packet *report.Packet `json:"packet,omitempty" doc:"A packet of the flow, or a dropped frame."`
 	Lost   uint64         `json:"lost,omitempty" doc:"Packets that were left out, because of the rate or because too many were waiting."`
 }
 
+// dropReasons are the reasons for which a request selects frames.
+var dropReasons = counters.ReasonNames()
+
 func readTrace(r *request) (*trace.Trace, error) {
 	rate := r.number("rate", MostPackets, "a number of packets a second from 1 to %d")
-	t := &trace.Trace{AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
+	t := &trace.Trace{Drops: counters.ReasonsOf(r.word("drops", dropReasons)), AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
 	if qp := r.qp("destination_qp"); qp != nil {
 		t.DestQP, t.AnyQP = *qp, false
+	}
+	_, from := r.parameters["source_ip"]
+	_, to := r.parameters["destination_ip"]
+	if t.AnyAddress = t.Drops != 0 && t.AnyQP && !from && !to; t.AnyAddress {
+		return t, r.err
 	}
 	for _, key := range []string{"source_ip", "destination_ip"} {
 		if _, given := r.parameters[key]; !given && r.err == nil {
@@ -40,7 +49,7 @@ func readTrace(r *request) (*trace.Trace, error) {
 	return t, r.err
 }
 
-// streamPackets writes a flow's packets as they pass, from now on.
+// streamPackets writes a flow's packets as they pass, or the frames that are dropped, from now on.
 func (s *history) streamPackets(r *request) (any, error) {
 	t, err := readTrace(r)
 	if err != nil {
@@ -68,7 +77,7 @@ func (s *history) writePackets(out *json.Encoder, t *trace.Trace) error {
 			if !ok {
 				break
 			}
-			p := report.MakePacket(c, worker, &r, t.Decisions)
+			p := report.MakePacket(c, worker, &r, t.Decisions || t.Drops != 0)
 			if err := out.Encode(StreamedPacket{Packet: &p}); err != nil {
 				return err
 			}

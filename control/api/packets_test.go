@@ -49,6 +49,7 @@ func TestPackets(t *testing.T) {
 		"source_ip=10.1.0.1&destination_ip=10.9.0.9&rate=0":      "expected a number of packets a second from 1 to 5000",
 		"source_ip=10.1.0.1&destination_ip=10.9.0.9&rate=10000":  "expected a number of packets a second from 1 to 5000",
 		"source_ip=10.1.0.1&destination_ip=10.9.0.9&decisions=2": "expected true or false", "destination_qp=x": "destination_qp",
+		"drops=none": "expected all, to-gateway", "drops=all&destination_qp=1": "source_ip is missing", "drops=all&source_ip=10.1.0.1": "destination_ip is missing",
 	} {
 		g.want(t, http.MethodGet, PacketsPath+"?"+query, "", 400, want)
 	}

@@ -12,14 +12,14 @@ import (
 
 // Proxy is a prefix of senders, and the proxy that the gateway notifies in their place.
 type Proxy struct {
-	Prefix netip.Prefix `json:"prefix" doc:"The senders. The longest prefix of a sender's address counts."`
-	Proxy  netip.Addr   `json:"proxy" doc:"Address of their proxy."`
-	Origin string       `json:"origin" doc:"Where the entry comes from: static, which is the configuration, or the protocol that learned it, such as bgp."`
+	Prefix netip.Prefix `json:"prefix" doc:"The senders. The longest prefix of a sender's address counts." column:"PREFIX"`
+	Proxy  netip.Addr   `json:"proxy" doc:"Address of their proxy." column:"PROXY"`
+	Origin string       `json:"origin" doc:"Where the entry comes from: static, which is the configuration, or the protocol that learned it, such as bgp." column:"ORIGIN"`
 }
 
 // ProxiesBody is the answer to GET /v1/proxies.
 type ProxiesBody struct {
-	Proxies []Proxy `json:"proxies"`
+	Proxies []Proxy `json:"proxies" doc:"Proxies that the gateway notifies."`
 }
 
 // proxiesAtOnce are encoded within one deadline.

@@ -147,22 +147,22 @@ func (s *flows) measured(r *request, f *filter, do func(worker int, c *dataplane
 
 // Sender is a host whose flows pass the gateway, in a VLAN or tunnel. One that only acknowledges isn't a sender.
 type Sender struct {
-	SourceIP      netip.Addr `json:"source_ip"`
-	VLAN          []uint16   `json:"vlan,omitempty"`
+	SourceIP      netip.Addr `json:"source_ip" column:"SOURCE,Sender,host"`
+	VLAN          []uint16   `json:"vlan,omitempty" column:"VLAN,VLAN or tunnel,place,3"`
 	Tunnel        string     `json:"tunnel,omitempty"`
 	TunnelID      uint32     `json:"tunnel_id,omitempty"`
-	Flows         uint64     `json:"flows" doc:"Number of its flows."`
-	RateBPS       *uint64    `json:"rate_bps" doc:"Rate of its flows together, bit/s; null if it wasn't measured."`
-	Bytes         uint64     `json:"bytes" doc:"Bytes of its flows' frames, without FCS."`
-	QueuedBytes   uint64     `json:"queued_bytes" doc:"Bytes of its flows that wait in a queue, as far as the workers track them."`
-	ECNMarked     uint64     `json:"ecn_marked"`
-	Notifications uint64     `json:"notifications" doc:"Notifications about its flows, sent or, in observe mode, only counted."`
-	Unresponsive  bool       `json:"unresponsive,omitempty"`
+	Flows         uint64     `json:"flows" doc:"Number of its flows." column:"FLOWS,Flows,count"`
+	RateBPS       *uint64    `json:"rate_bps" doc:"Rate of its flows together, bit/s; null if it wasn't measured." column:"RATE,Rate,rate"`
+	Bytes         uint64     `json:"bytes" doc:"Bytes of its flows' frames, without FCS." column:"BYTES,Bytes,bytes,1"`
+	QueuedBytes   uint64     `json:"queued_bytes" doc:"Bytes of its flows that wait in a queue, as far as the workers track them." column:"QUEUED,Queued,bytes,4"`
+	ECNMarked     uint64     `json:"ecn_marked" column:"MARKED,Marked packets,count,2"`
+	Notifications uint64     `json:"notifications" doc:"Notifications about its flows, sent or, in observe mode, only counted." column:"NOTIFICATIONS,Notifications,count"`
+	Unresponsive  bool       `json:"unresponsive,omitempty" column:"REACTS,Reacts,reacts"`
 }
 
 // SendersBody is the answer to GET /v1/senders.
 type SendersBody struct {
-	Senders []Sender `json:"senders"`
+	Senders []Sender `json:"senders" doc:"Senders that were notified."`
 	Total   uint64   `json:"total" doc:"Number of senders."`
 	More    bool     `json:"more" doc:"Whether there are senders behind those of this page."`
 	LeftOut uint64   `json:"flows_left_out" doc:"Flows of the senders beyond the first 65536, which are not counted."`

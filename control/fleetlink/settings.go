@@ -77,10 +77,10 @@ func (s *FleetStatus) Problems() (all []string) {
 
 // FleetConnection is a connection to a nats-server.
 type FleetConnection struct {
-	URL        string `json:"url" doc:"The server."`
-	Connected  bool   `json:"connected" doc:"The connection is up."`
-	Reconnects uint64 `json:"reconnects" doc:"How often it was made again."`
-	Error      string `json:"error,omitempty" doc:"The last error."`
+	URL        string `json:"url" doc:"The server." column:"SERVER,Server"`
+	Connected  bool   `json:"connected" doc:"The connection is up." column:"CONNECTED,Connected"`
+	Reconnects uint64 `json:"reconnects" doc:"How often it was made again." column:"RECONNECTS,Reconnects,count"`
+	Error      string `json:"error,omitempty" doc:"The last error." column:"LAST ERROR,Last error,long"`
 }
 
 // Episode is a congestion episode of a gateway.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
@@ -17,12 +18,12 @@ import (
 func (e *Explained) flow() Gate {
 	f := e.Flow
 	silent := max(f.At-f.LastSeen, 0)
-	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, Ago(silent))
+	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, columns.Ago(silent))
 	if e.Rate != nil {
 		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, units.Rate(*e.Rate))
 	}
 	if silent > idle {
-		text = fmt.Sprintf("no packet has come for %v", Ago(silent))
+		text = fmt.Sprintf("no packet has come for %v", columns.Ago(silent))
 	}
 	return e.passing(gateFlow, text, silent <= idle)
 }
@@ -89,7 +90,7 @@ func (e *Explained) mode() Gate {
 		g.Reason, g.Text, g.Key = s.Choice.String(), "the gateway is to stop, and notifies nobody any more", ""
 	case e.Config.Dataplane.Policy.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
 	case e.Policy.Observe || e.Policy.Ports[s.Out].Observe:
-		g.Key = "cnpgate mode send"
+		g.Key = "cnpgate set mode send"
 	case s.Choice != 0:
 		return Gate{Name: gateMode, State: Unknown, Text: "send"}
 	case s.Observe:
@@ -205,10 +206,10 @@ func (e *Explained) reaction() Gate {
 func (e *Explained) last(stopped bool) Gate {
 	text := "the sender was never notified about this flow"
 	if at := e.notified(); at != 0 {
-		text = fmt.Sprintf("notified %v ago", Ago(e.Standing.Now-at))
+		text = fmt.Sprintf("notified %v ago", columns.Ago(e.Standing.Now-at))
 	}
 	if n := e.Last; n != nil {
-		text = fmt.Sprintf("%v %s %v ago%s", n.Format, asks(n.Decision.Action.String(), n.Decision.Parameter), Ago(e.Standing.Now-n.Time), e.since(n))
+		text = fmt.Sprintf("%v %s %v ago%s", n.Format, asks(n.Decision.Action.String(), n.Decision.Parameter), columns.Ago(e.Standing.Now-n.Time), e.since(n))
 		if n.Cause == congestion.ByArrival {
 			text += ", as a packet arrived with CE"
 		}
@@ -222,7 +223,7 @@ func (e *Explained) last(stopped bool) Gate {
 	case stopped:
 		return Gate{Name: gateLast, State: Unknown, Text: text}
 	case h != nil && e.Standing.Now-h.Time < lately && h.Time > e.notified():
-		return Gate{Name: gateLast, State: Stops, Reason: h.Reason.String(), Text: fmt.Sprintf("not sent %v ago: %v", Ago(e.Standing.Now-h.Time), h.Reason)}
+		return Gate{Name: gateLast, State: Stops, Reason: h.Reason.String(), Text: fmt.Sprintf("not sent %v ago: %v", columns.Ago(e.Standing.Now-h.Time), h.Reason)}
 	}
 	return Gate{Name: gateLast, State: Stops, Text: text}
 }

@@ -14,25 +14,25 @@ import (
 
 // Flow is one flow: the packets from a sender's QP to a receiver's QP.
 type Flow struct {
-	SourceIP      netip.Addr        `json:"source_ip"`
-	DestinationIP netip.Addr        `json:"destination_ip"`
-	SourceQP      *uint32           `json:"source_qp"`
-	DestinationQP uint32            `json:"destination_qp"`
-	VLAN          []uint16          `json:"vlan,omitempty"`          // VID of each tag, the outer one first; 0 of a priority tag
-	VLANProtocol  []string          `json:"vlan_protocol,omitempty"` // TPID of each tag, "0x88a8"; left out where all are 0x8100
-	Tunnel        string            `json:"tunnel,omitempty"`        // kind of tunnel that the flow is in; VLAN is then the one that distinguishes the flow there
-	TunnelID      uint32            `json:"tunnel_id,omitempty"`     // identifier of the tunnel: VNI, GRE key, bottom label; left out if it is 0 or there is none
-	QPState       string            `json:"qp_state"`
-	QPEvidence    *string           `json:"qp_evidence"`
-	QPPackets     uint64            `json:"qp_packets"` // of the flow, until its source QP was confirmed
-	QPConflicts   uint32            `json:"qp_contradictions"`
-	Transport     string            `json:"transport"`
-	Packets       uint64            `json:"packets"`
-	Bytes         uint64            `json:"bytes"`
-	ECNMarked     uint64            `json:"ecn_marked"`
-	Notifications map[string]uint64 `json:"notifications"`
-	Unresponsive  bool              `json:"unresponsive,omitempty"` // its sender doesn't react to notifications
-	Ended         string            `json:"ended,omitempty"`
+	SourceIP      netip.Addr        `json:"source_ip" column:"SOURCE,Sender,host"`
+	DestinationIP netip.Addr        `json:"destination_ip" column:"DESTINATION,Receiver,host"`
+	SourceQP      *uint32           `json:"source_qp" column:"SOURCE_QP,QP,qp"`
+	DestinationQP uint32            `json:"destination_qp" column:"DESTINATION_QP,QP,id"`
+	VLAN          []uint16          `json:"vlan,omitempty" column:"VLAN,VLAN or tunnel,place,11"`                             // VID of each tag, the outer one first; 0 of a priority tag
+	VLANProtocol  []string          `json:"vlan_protocol,omitempty" doc:"TPID of each VLAN tag; left out if all are 0x8100."` // TPID of each tag, "0x88a8"; left out where all are 0x8100
+	Tunnel        string            `json:"tunnel,omitempty"`                                                                 // kind of tunnel that the flow is in; VLAN is then the one that distinguishes the flow there
+	TunnelID      uint32            `json:"tunnel_id,omitempty"`                                                              // identifier of the tunnel: VNI, GRE key, bottom label; left out if it is 0 or there is none
+	QPState       string            `json:"qp_state" column:"QP_STATE,State of the QP,,8"`
+	QPEvidence    *string           `json:"qp_evidence" doc:"Evidence for the source QP." column:"QP_EVIDENCE,Evidence,,3"`
+	QPPackets     uint64            `json:"qp_packets" doc:"Packets of the flow until its source QP was confirmed." column:"QP_PACKETS,,count,2"` // of the flow, until its source QP was confirmed
+	QPConflicts   uint32            `json:"qp_contradictions" doc:"How often packets contradicted the pair." column:"QP_CONTRADICTIONS,,count,1"`
+	Transport     string            `json:"transport" doc:"Transport service: RC, UC, UD, RD, XRC."`
+	Packets       uint64            `json:"packets" doc:"Packets of the flow." column:"PACKETS,,count,7"`
+	Bytes         uint64            `json:"bytes" column:"BYTES,Bytes,bytes,5"`
+	ECNMarked     uint64            `json:"ecn_marked" column:"MARKED,Marked,count,9"`
+	Notifications map[string]uint64 `json:"notifications" column:"NOTIFICATIONS,Notifications,counts"`
+	Unresponsive  bool              `json:"unresponsive,omitempty" column:"REACTS,,reacts"` // its sender doesn't react to notifications
+	Ended         string            `json:"ended,omitempty" column:"ENDED,Ended"`
 }
 
 // MakeFlow describes a flow as its worker has recorded it.

@@ -12,19 +12,19 @@ import (
 
 // Histogram is a histogram of a port, of a class of its queue, or of a worker. Its name and unit are those of the catalogue in package telemetry.
 type Histogram struct {
-	Name    string   `json:"name"`
+	Name    string   `json:"name" doc:"Name of the port, or of the histogram."`
 	Port    string   `json:"port,omitempty"`
 	Class   string   `json:"class,omitempty"`
-	Worker  string   `json:"worker,omitempty"`
-	Count   uint64   `json:"count"`   // of values
-	Sum     uint64   `json:"sum"`     // of all values
-	Buckets []Bucket `json:"buckets"` // those with values, the smallest first
+	Worker  string   `json:"worker,omitempty" doc:"Number of the worker, from 0."`
+	Count   uint64   `json:"count" doc:"Number of values."` // of values
+	Sum     uint64   `json:"sum" doc:"Sum of the values."`  // of all values
+	Buckets []Bucket `json:"buckets" doc:"Values by size."` // those with values, the smallest first
 }
 
 // Bucket has the values up to its bound and above that of the bucket before, which is half of it.
 type Bucket struct {
-	AtMost uint64 `json:"at_most,omitempty"` // 0: there is no bound
-	Count  uint64 `json:"count"`
+	AtMost uint64 `json:"at_most,omitempty" doc:"Upper bound of a bucket."` // 0: there is no bound
+	Count  uint64 `json:"count" doc:"Number of values."`
 }
 
 // MakeHistograms reads what the workers of a dataplane have published. Any goroutine may call it.

@@ -23,7 +23,7 @@ type Flows struct {
 // FlowsLeft sums up the flows that a report doesn't list.
 type FlowsLeft struct {
 	Flows         uint64            `json:"flows"`
-	Packets       uint64            `json:"packets"`
+	Packets       uint64            `json:"packets" doc:"Packets of the flow."`
 	Bytes         uint64            `json:"bytes"`
 	ECNMarked     uint64            `json:"ecn_marked"`
 	Unresponsive  uint64            `json:"unresponsive"` // flows whose senders don't react to notifications

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/trace"
@@ -14,7 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Packet is a packet of a flow, as it arrived, and what was decided about it.
+// Packet is a packet of a flow, as it arrived, and what was decided about it; or a frame that was dropped, as it was then.
 type Packet struct {
 	Time      time.Time  `json:"time" doc:"When its burst arrived."`
 	Worker    int        `json:"worker" doc:"Number of the worker."`
@@ -167,7 +168,7 @@ func left(c *config.Config, r *trace.PacketRecord) string {
 	case r.Lost:
 		return fmt.Sprintf("no: port %s dropped it: %s", port, [...]string{burst.TooLong: "longer than the port allows", burst.LinkDown: "no link", burst.Refused: "refused by the device"}[r.LostBy])
 	case r.Left > 0:
-		return fmt.Sprintf("by port %s, after %v", port, Ago(r.Left))
+		return fmt.Sprintf("by port %s, after %v", port, columns.Ago(r.Left))
 	}
 	return fmt.Sprintf("not yet: it waits for port %s", port)
 }

@@ -20,14 +20,14 @@ import (
 type Report struct {
 	Identity
 	Counters telemetry.Values `json:"counters"` // of all ports and workers together
-	Ports    []Port           `json:"ports"`
+	Ports    []Port           `json:"ports" doc:"All ports."`
 	Flows    []Flow           `json:"flows"`
 	// FlowsLeft sums up the flows that Flows leaves out; nil if it has all.
 	FlowsLeft *FlowsLeft `json:"flows_left_out,omitempty"`
 	// Unresponsive are the senders that don't react to notifications.
 	Unresponsive []UnresponsiveSender `json:"unresponsive_senders,omitempty"`
 	// Histograms are a running gateway's; a replay has none, as its time is not real.
-	Histograms []Histogram `json:"histograms,omitempty"`
+	Histograms []Histogram `json:"histograms,omitempty" doc:"Distributions of values."`
 	// BeganMS is the start time in milliseconds since 1970, which the timeline counts from; a replay has none.
 	BeganMS  int64   `json:"began_unix_ms,omitempty"`
 	Timeline []Depth `json:"timeline,omitempty"`
@@ -35,35 +35,46 @@ type Report struct {
 
 // Port is one port's part.
 type Port struct {
-	Name      string `json:"name"`
-	Role      string `json:"role"`
-	Peer      string `json:"peer"`
-	RateBps   uint64 `json:"rate_bps"`
+	Name      string `json:"name" doc:"Name of the port, or of the histogram."`
+	Role      string `json:"role" doc:"Side of the port: fabric, wan or tap."`
+	Peer      string `json:"peer" doc:"Port by which the frames leave that this one receives."`
+	RateBps   uint64 `json:"rate_bps" doc:"Rate: of a port its configured one, of a flow the measured one, bit/s."`
 	KMinBytes uint64 `json:"k_min_bytes"`
 	KMaxBytes uint64 `json:"k_max_bytes"`
 	// QRefBytes is the depth that the control law keeps, NotifyAboveBytes that from which it notifies; 0 where thresholds apply.
-	QRefBytes        uint64 `json:"q_ref_bytes,omitempty"`
-	NotifyAboveBytes uint64 `json:"notify_above_bytes,omitempty"`
-	CapacityBytes    uint64 `json:"queue_capacity_bytes"`
+	QRefBytes        uint64 `json:"q_ref_bytes,omitempty" doc:"Depth that the control law keeps; left out where thresholds apply."`
+	NotifyAboveBytes uint64 `json:"notify_above_bytes,omitempty" doc:"Depth from which the control law notifies; left out where thresholds apply."`
+	CapacityBytes    uint64 `json:"queue_capacity_bytes" doc:"Maximum bytes of a class."`
 	// RTTNanoseconds is RTT_est, 0 if not known. RTTSource is its source: configured, passive or stamp.
-	RTTNanoseconds          int64  `json:"rtt_estimate_nanoseconds"`
-	RTTSource               string `json:"rtt_source"`
-	FlowIntervalNanoseconds int64  `json:"flow_interval_nanoseconds"`
-	AdjustedPercent         int    `json:"adjusted_percent"`
+	RTTNanoseconds          int64  `json:"rtt_estimate_nanoseconds" doc:"RTT_est in force, 0 if it is unknown."`
+	RTTSource               string `json:"rtt_source" doc:"Source of RTT_est: configured, passive, stamp."`
+	FlowIntervalNanoseconds int64  `json:"flow_interval_nanoseconds" doc:"Minimum time between two notifications of a flow."`
+	AdjustedPercent         int    `json:"adjusted_percent" doc:"Percentage by which dynamic adjustment multiplies thresholds and intervals."`
 	// DepthBytes and WatermarkBytes are the greatest of all classes.
 	DepthBytes     uint64           `json:"queue_depth_bytes"`
-	WatermarkBytes uint64           `json:"queue_watermark_bytes"`
-	Queues         []Queue          `json:"queues"` // by class, highest priority first
+	WatermarkBytes uint64           `json:"queue_watermark_bytes" doc:"Maximum depth of a class so far."`
+	Queues         []Queue          `json:"queues" doc:"Traffic classes of the port's queue."` // by class, highest priority first
 	Counters       telemetry.Values `json:"counters"`
 	// Device has the device's own counters, for frames that no worker has seen; a replay has none.
 	Device telemetry.Values `json:"device,omitempty"`
+	Facts  *Device          `json:"facts,omitempty" doc:"Of the port's device; of a running gateway only."`
+}
+
+// Device has the facts of a port's device.
+type Device struct {
+	Driver    string `json:"driver" doc:"DPDK's name of the driver."`
+	Interface string `json:"interface,omitempty" doc:"The kernel's interface behind the device."`
+	MAC       string `json:"mac,omitempty" doc:"MAC address of the device."`
+	MTU       int    `json:"mtu" doc:"Bytes of an IP packet that the device takes."`
+	LinkUp    bool   `json:"link_up" doc:"Whether the port has a link."`
+	SpeedBPS  uint64 `json:"speed_bps,omitempty" doc:"Of the link; left out if it isn't known."`
 }
 
 // Queue is one traffic class of a port's queue.
 type Queue struct {
 	Class          string `json:"class"`
 	DepthBytes     uint64 `json:"queue_depth_bytes"`
-	WatermarkBytes uint64 `json:"queue_watermark_bytes"`
+	WatermarkBytes uint64 `json:"queue_watermark_bytes" doc:"Maximum depth of a class so far."`
 }
 
 // Gauges are the port's metrics that are not in Counters: its parameters.
@@ -130,8 +141,8 @@ type Counters struct {
 	Identity
 	Mark       *time.Time       `json:"mark,omitempty" doc:"The time since which the counters and histograms count; without it, since the gateway's start."`
 	Counters   telemetry.Values `json:"counters" doc:"Counters of all ports and workers together."`
-	Ports      []Port           `json:"ports"`
-	Histograms []Histogram      `json:"histograms,omitempty"`
+	Ports      []Port           `json:"ports" doc:"All ports."`
+	Histograms []Histogram      `json:"histograms,omitempty" doc:"Distributions of values."`
 }
 
 // MakeCounters reads what the workers of a dataplane have published. Any goroutine may call it.
@@ -228,13 +239,4 @@ func unresponsive(c *config.Config, d *dataplane.Dataplane) (all []UnresponsiveS
 		all = append(all, UnresponsiveSender{senders[i].Host.Netip(), f.VLAN, c.Ports[senders[i].Port].Name})
 	}
 	return all
-}
-
-// Ago is a time in ns with three digits, for people.
-func Ago(ns int64) time.Duration {
-	d, unit := time.Duration(max(ns, 0)), time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
 }

@@ -39,6 +39,7 @@ type fake struct {
 	http      *httptest.Server
 	mutex     sync.Mutex
 	unhealthy map[string]string
+	differs   bool // the configuration file, from what is in force
 	rdma      *health.Report
 	trace     func(*http.Request) any // of a connection
 	episodes  []report.Episode
@@ -69,7 +70,11 @@ func (f *fake) start() {
 		api.HealthPath: func(*http.Request) any {
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
-			return api.Health{Healthy: len(f.unhealthy) == 0, Problems: f.unhealthy}
+			h := api.Health{Healthy: len(f.unhealthy) == 0, Problems: f.unhealthy}
+			if f.differs {
+				h.Notices = []string{"gw.yaml differs from the configuration in force"}
+			}
+			return h
 		},
 		api.ModePath: func(*http.Request) any {
 			return api.Modes{Ports: []api.PortMode{{Port: "p0", Mode: "send"}, {Port: "p1", Mode: "observe"}}}
@@ -122,6 +127,9 @@ func (f *fake) now() time.Time { return f.beginning.Add(time.Duration(f.looks.Lo
 func (f *fake) counters() *report.Counters {
 	n := uint64(f.looks.Add(1))
 	c := &report.Counters{Identity: f.identity(), Counters: telemetry.Values{}}
+	if f.differs {
+		c.Counters.Add(telemetry.ConfigFileDiffers, "", 1)
+	}
 	c.Counters.Add(telemetry.FlowsKnown, "", uint64(f.flows))
 	c.Counters.Add(telemetry.QPEvidence, "port", n)
 	c.Counters.Add(telemetry.QPConfirmed, "port", n)

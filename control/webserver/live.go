@@ -67,7 +67,9 @@ func NewLive(client *api.Client) *Live {
 func (*Live) entry() string { return "" } // the live view
 
 func (l *Live) routes(get func(string, http.HandlerFunc)) {
-	get("/source", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, map[string]any{"live": true}) })
+	get("/source", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"live": true, "tables": api.PageTables()})
+	})
 	get("/events", l.hub.serve)
 	for _, path := range readable {
 		get(path, l.pass)

@@ -34,7 +34,9 @@ func (s *fast) run(ctx context.Context) { <-ctx.Done() }
 func (*fast) entry() string { return "" } // the live view
 
 func (s *fast) routes(get func(string, http.HandlerFunc)) {
-	get("/source", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, map[string]any{"live": true}) })
+	get("/source", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"live": true, "tables": api.PageTables()})
+	})
 	get(api.FlowsPath, func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, s.gateway.flowsOf(r)) })
 	get("/events", s.events)
 }

@@ -36,7 +36,7 @@ var tabs = []struct{ name, shows string }{
 	{"rdma", `document.querySelectorAll('.verdict').length === 1 && document.body.textContent.includes('Packets are lost behind this point') && document.querySelector('.tables tbody').rows.length === 2`},
 	{"health", `['no link since noon', 'p5 does not forward', 'send, and observe of p1'].every((text) => document.querySelector('main').textContent.includes(text))`},
 	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
-	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
+	{"reloads", `document.body.textContent.includes('ports[0].rate: missing') && document.querySelector('p.bad').checkVisibility() && document.querySelector('p.bad').textContent.includes('file differs')`},
 	{"host=10.1.0.0", `document.querySelectorAll('.explanation').length === 1 && document.body.textContent.includes('10.1.0.0 now') === false && document.querySelectorAll('tbody tr').length > 20`},
 }
 
@@ -44,12 +44,12 @@ var tabs = []struct{ name, shows string }{
 func TestPage(t *testing.T) {
 	f := newFake(t, 64, 100_000)
 	f.congest(40)
-	f.unhealthy["p5"] = "no link since noon"
+	f.unhealthy["p5"], f.differs = "no link since noon", true
 	f.rdma = diagnosed(t).Report
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), view())
 	p.Wait(`document.querySelector('.tabs [aria-current]')?.textContent === 'Health'
-		&& ['mode send, and observe of p1', 'p5 does not forward'].every((text) => document.querySelector('header .status').textContent.includes(text))`)
+		&& ['mode send, and observe of p1', 'p5 does not forward', 'the configuration file differs from what is in force.'].every((text) => document.querySelector('header .status').textContent.includes(text))`)
 	for _, tab := range tabs {
 		browser.Eval[string](p, "location.hash = '"+tab.name+"'")
 		p.Wait(tab.shows)

@@ -94,7 +94,7 @@ func (*Recording) entry() string { return "" } // the live view
 
 func (c *Recording) routes(get func(string, http.HandlerFunc)) {
 	get("/source", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]any{"live": false, "title": c.Title})
+		answer(w, http.StatusOK, map[string]any{"live": false, "title": c.Title, "tables": api.PageTables()})
 	})
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -89,7 +89,12 @@ func (s *State) Push(q *egress.Ring, size int, tag flowtable.Index) {
 func (s *State) Drop(port int, reason counters.Counter, f burst.Frame) {
 	s.Counters.Add(port, reason, 1)
 	s.IO.Free = append(s.IO.Free, f.Buf)
-	s.Trace.Dropped(f.Buf, reason)
+	if s.Trace != nil {
+		if reason.AtEgress() {
+			port = s.Ports[port].Peer
+		}
+		s.Trace.Dropped(port, f, s.IO.Bytes(f), reason)
+	}
 }
 
 // Reaction times are kept in the tag of a waiting notification, whose generation has no other use: in units of 16 ns, modulo 2^32, which is 69 s.

@@ -1,4 +1,4 @@
-// Package trace records what the stages of a worker decide about the packets of one flow.
+// Package trace records what the stages of a worker decide about the packets of one flow, or the frames that they drop.
 package trace
 
 import (
@@ -13,8 +13,11 @@ import (
 )
 
 // Trace asks the workers for a flow's packets, truncated and at a bounded rate, and for what each stage decided about them. Each stage writes its decision
-// down where it makes it. A worker never waits for the reader: it leaves packets out, and counts them.
+// down where it makes it. With Drops it asks for the frames that are dropped instead, as they are then. A worker never waits for the reader: it leaves packets
+// out, and counts them.
 type Trace struct {
+	Drops               counters.Reasons // 0: not by drop
+	AnyAddress          bool             // of frames that are dropped: of any flow, or none
 	Source, Destination packet.Addr
 	DestQP              uint32 // of RoCEv2 packets
 	AnyQP               bool

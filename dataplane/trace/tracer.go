@@ -25,6 +25,9 @@ type Tracer struct {
 	new     [burst.MaxSize]flowtable.Index // flows that began in this burst
 	newN    int
 	records mailbox.Box[PacketRecord]
+
+	headers packet.Parsed // of a frame that is dropped
+	drop    PacketRecord
 }
 
 // Packet is a packet that is traced, and what the stages have decided about it so far.
@@ -55,6 +58,9 @@ func (s *Tracer) Begin(b *frames.Batch) {
 		return
 	}
 	s.b, s.newN, s.inBurst = b, 0, 0
+	if s.trace.Drops != 0 {
+		return
+	}
 	for i := range b.Frames {
 		if !s.wants(i) {
 			continue
@@ -82,7 +88,11 @@ func (s *Tracer) wants(i int) bool {
 	if r.Flow != packet.NoFlow {
 		return r.Flow.Src == t.Source && r.Flow.Dst == t.Destination && (t.AnyQP || r.DestQP() == t.DestQP)
 	}
-	p := s.b.Headers(i)
+	return t.has(s.b.Headers(i))
+}
+
+// has reports whether headers are those of a packet of the flow.
+func (t *Trace) has(p *packet.Parsed) bool {
 	return p.Family != 0 && p.Src == t.Source && p.Dst == t.Destination && (t.AnyQP || p.Kind == packet.RoCEv2 && p.DestQP == t.DestQP)
 }
 
@@ -139,20 +149,39 @@ func (s *Tracer) Learned(flows *flowtable.Table, l *pairing.Learner) {
 	})
 }
 
-// Dropped is called when a frame is consumed or dropped, in the burst at hand or later.
-func (s *Tracer) Dropped(buf uint64, reason counters.Counter) {
-	if s == nil {
+// Dropped is called when a frame, which arrived at port in, is consumed or dropped, in the burst at hand or later. data has its first bytes.
+func (s *Tracer) Dropped(in int, f burst.Frame, data []byte, reason counters.Counter) {
+	if s.trace.Drops.Has(reason) {
+		s.dropped(in, f, data, reason)
 		return
 	}
 	for left := s.used; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		t := &s.slots[i]
-		if t.buf != buf || t.Ended {
+		if t.buf != f.Buf || t.Ended {
 			continue
 		}
 		if t.Ended, t.Reason = true, reason; s.inBurst>>i&1 == 0 {
 			s.finish(i)
 		}
+	}
+}
+
+// dropped records a frame that is dropped, if it is wanted.
+func (s *Tracer) dropped(in int, f burst.Frame, data []byte, reason counters.Counter) {
+	p, r := &s.headers, &s.drop
+	packet.Parse(data, f.Len, p)
+	if !s.trace.AnyAddress && !s.trace.has(p) {
+		return
+	}
+	if !s.trace.Rate.Allow(&s.trace.spent, s.now) {
+		s.trace.skipped.Add(1)
+		return
+	}
+	*r = PacketRecord{Time: s.now, In: uint8(in), Length: f.Len, Kind: p.Kind, Opcode: p.Opcode, TOS: p.DSCP<<2 | p.ECN, Notification: packet.NotANotification, Ended: true, Reason: reason}
+	r.Bytes = uint16(copy(r.Frame[:], data))
+	if !s.records.Put(*r) {
+		s.trace.skipped.Add(1)
 	}
 }
 

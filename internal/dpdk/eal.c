@@ -101,6 +101,16 @@ cnp_link(uint16_t port)
 }
 
 uint32_t
+cnp_link_speed(uint16_t port)
+{
+	struct rte_eth_link link;
+
+	if (rte_eth_link_get_nowait(port, &link) < 0 || link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		return 0;
+	return link.link_speed;
+}
+
+uint32_t
 cnp_discard(uint16_t port, uint16_t queue, uint32_t max)
 {
 	struct rte_mbuf *pk[64];

@@ -29,6 +29,9 @@ int cnp_errno(void);
 /* 1 up, 0 down, negative errno. */
 int cnp_link(uint16_t port);
 
+/* Mbit/s, 0 if it isn't known. */
+uint32_t cnp_link_speed(uint16_t port);
+
 /* Receives and discards the frames that wait in a queue, at most max; returns their number. */
 uint32_t cnp_discard(uint16_t port, uint16_t queue, uint32_t max);
 

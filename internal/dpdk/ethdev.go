@@ -276,6 +276,8 @@ func (p *ethdev) linkUp() (bool, error) {
 	return ret == 1, nil
 }
 
+func (p *ethdev) speed() uint64 { return uint64(C.cnp_link_speed(p.id)) * 1e6 }
+
 func (p *ethdev) setLink(up bool) error {
 	ret := C.int(0)
 	if up {

@@ -247,6 +247,11 @@ func (p *kernelInterface) linkUp() (bool, error) {
 	return n.Up(), err
 }
 
+func (p *kernelInterface) speed() uint64 {
+	f, _ := netif.Describe(p.follower.iface.Name()) // an error: what is known is there
+	return f.Rate
+}
+
 // setLink: the interface is the operator's and stays as it is.
 func (p *kernelInterface) setLink(bool) error { return errors.ErrUnsupported }
 

@@ -34,6 +34,8 @@ type driver interface {
 	// queue completes the parameters of a worker's Exchange.
 	queue(worker int, q *C.struct_cnp_queue)
 	linkUp() (bool, error)
+	// speed is the link's, bit/s; 0: not known.
+	speed() uint64
 	// setLink returns errors.ErrUnsupported if the device can't.
 	setLink(up bool) error
 	stats() (Stats, error)
@@ -95,6 +97,15 @@ func (p *Port) LinkUp() (up bool, err error) {
 		return nil
 	})
 	return up, err
+}
+
+// Speed is that of the port's link, bit/s; 0 if it isn't known.
+func (p *Port) Speed() (bps uint64) {
+	_ = p.do(func() error { // an error: the device is closed
+		bps = p.driver.speed()
+		return nil
+	})
+	return bps
 }
 
 // SetLink switches the port's link on or off; errors.ErrUnsupported if the device can't.

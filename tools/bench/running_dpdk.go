@@ -16,6 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/control"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -156,6 +157,9 @@ func (d pausedDevices) Enter(core int) (leave func(), err error) {
 
 // LinkUp implements control.Devices.
 func (d pausedDevices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() }
+
+// Describe implements control.Devices.
+func (pausedDevices) Describe(int) report.Device { return report.Device{} }
 
 // SetLink implements control.Devices.
 func (d pausedDevices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }

@@ -6,6 +6,7 @@ import * as format from "../common/format.js";
 import { events, get, Refused, setToken } from "./api.js";
 import { Player } from "./player.js";
 import { State } from "./state.js";
+import { describe } from "./columns.js";
 import { clock } from "../common/table.js";
 import * as episodes from "./tabs/episodes.js";
 import * as fleet from "./tabs/fleet.js";
@@ -30,7 +31,7 @@ const tabs = [
   { id: "notifications", title: "Notifications", make: notifications.make },
   { id: "pairing", title: "Pairing", make: pairing.make },
   { id: "rdma", title: "RDMA", make: rdma.make, live: true },
-  { id: "fleet", title: "Fleet", make: fleet.make, live: true },
+  { id: "fleet", title: "Fleet", make: fleet.make, live: true, when: (s) => s.fleet?.enabled },
   { id: "reloads", title: "Reloads", make: reloads.make, live: true },
   { id: "host", title: "Host", make: hostPage.make },
 ];
@@ -39,10 +40,12 @@ const silence = 1900, again = 500, redraw = 1000; // ms
 
 const state = new State();
 const made = new Map();
-let live = true, shown = null, heard = 0, told = 0, connected = false;
+let live = true, shown = null, current = null, heard = 0, told = 0, connected = false;
 const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = byId("status");
 
 const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when(state)));
+
+const drawTabs = () => nav.replaceChildren(...visible().map((t) => el("a", { href: "#" + t.id, "aria-current": t === current ? "page" : false }, t.title)));
 
 const route = () => {
   const [id, argument] = location.hash.slice(1).split("=").map(decodeURIComponent);
@@ -51,7 +54,8 @@ const route = () => {
   const next = made.get(tab.id);
   if (shown !== next) shown?.hide?.();
   shown = next;
-  nav.replaceChildren(...all.map((t) => el("a", { href: "#" + t.id, "aria-current": t === tab ? "page" : false }, t.title)));
+  current = tab;
+  drawTabs();
   body.replaceChildren(shown.node);
   document.title = `${tab.title}: ${title ?? (state.version?.gateway ?? "cnpgate") + " live"}`;
   shown.show?.(argument ?? "");
@@ -67,6 +71,7 @@ const redrawn = () => {
 };
 state.listen((kind) => {
   due.add(kind);
+  if (shown && nav.childElementCount !== visible().length) drawTabs(); // one has come or gone
   if (!timer) timer = setTimeout(redrawn, live && connected ? redraw : 100); // what comes first is shown soon
 });
 
@@ -76,8 +81,8 @@ const say = (text, bad) => {
   status.classList.toggle("bad", Boolean(bad));
 };
 
-// describe says in the header which gateway it is, its mode, and in a sentence whether it is well.
-const describe = () => {
+// summarize says in the header which gateway it is, its mode, and in a sentence whether it is well.
+const summarize = () => {
   const v = state.version, { mode, sentence, bad } = wellness(state);
   say(`${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version.replace(/\b([0-9a-f]{8})[0-9a-f]{32}\b/, "$1") : ""}: connected; ${mode}. ${sentence}`, false);
   status.classList.toggle("ill", bad);
@@ -105,7 +110,7 @@ const follow = async () => {
         if (kind === "gone") return lost(value.error);
         state.apply(kind, value, (told = time));
         if (kind === "counters") connected = true;
-        if (connected) describe();
+        if (connected) summarize();
       });
       lost("it has ended the connection");
     } catch (e) {
@@ -158,7 +163,9 @@ const start = async () => {
   say("Connecting.");
   for (;;) {
     try {
-      live = (await get("/source")).live;
+      const source = await get("/source");
+      describe(source.tables);
+      live = source.live;
       if (!live) await play();
       break;
     } catch (e) {

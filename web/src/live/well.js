@@ -12,6 +12,9 @@ const modeText = (mode) => {
   return observing.length === ports.length ? "mode observe: nobody is notified" : `mode send, and observe of ${few(observing)}`;
 };
 
+// fileDiffers is 1 if the configuration file differs from what is in force, as after a reload on trial that went back, else 0.
+export const fileDiffers = (state) => sum(state.counters?.counters?.config_file_differs);
+
 // wellness is {mode, sentence, bad, dropping}: bad if a port doesn't forward, dropping the ports that drop frames now.
 export const wellness = (state) => {
   const problems = Object.keys(state.health?.problems ?? {}), services = Object.keys(state.health?.services ?? {}), notices = state.health?.notices ?? [];
@@ -19,7 +22,9 @@ export const wellness = (state) => {
   if (problems.length) parts.push(`${few(problems)} ${problems.length === 1 ? "does" : "do"} not forward`);
   if (dropping.length) parts.push(`${format.count(dropping.reduce((n, p) => n + p.rates.dropped, 0))} frames a second are dropped at ${few(dropping.map((p) => p.name))}`);
   if (services.length) parts.push(`${few(services)} ${services.length === 1 ? "doesn't" : "don't"} work`);
-  if (notices.length) parts.push(notices.length === 1 ? "1 thing needs attention" : `${notices.length} things need attention`);
+  const differs = fileDiffers(state), others = Math.max(0, notices.length - differs);
+  if (differs) parts.push("the configuration file differs from what is in force");
+  if (others) parts.push(others === 1 ? "1 thing needs attention" : `${others} things need attention`);
   const sentence = !state.health ? "Its health is not known." : parts.length ? parts.join("; ") + "." : `All is well: ${ports.length === 2 ? "both ports forward" : `all ${ports.length} ports forward`}, and nothing is dropped.`;
   return { mode: modeText(state.mode), sentence, bad: problems.length > 0, dropping };
 };

@@ -1,27 +1,16 @@
 // Congestion episodes: a timeline with a row for each queue, and a table.
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
-import { counts, host, moment, scope, Table } from "../../common/table.js";
+import { table as described } from "../columns.js";
+import { counts, moment, scope, Table } from "../../common/table.js";
 
 const rowHeight = 22, most = 16, shown = 100;
 const begin = (e) => Date.parse(e.start), end = (e, now) => (e.end ? Date.parse(e.end) : now);
 const total = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
-const slowed = (f) => (f.slowed == null ? "–" : f.at_fair_rate ? "at its fair rate" : f.slowed ? el("span", { class: "good" }, "yes") : el("span", { class: "bad" }, "no"));
 const slowdowns = (e) => `${e.senders.filter((f) => f.slowed).length} of ${e.senders.filter((f) => f.slowed != null && !f.at_fair_rate).length}`;
 
 // reactions is a table of an episode's flows: rates before and after the first notification.
-export const reactions = (title) => new Table(title, [
-  { title: "Sender", cell: (f) => host(f.source_ip) },
-  { title: "VLAN or tunnel", left: true, cell: scope },
-  { title: "Receiver", left: true, cell: (f) => host(f.destination_ip) },
-  { title: "QP", cell: (f) => f.destination_qp },
-  { title: "Bytes", cell: (f) => format.bytes(f.bytes) },
-  { title: "Most queued", cell: (f) => format.bytes(f.queued_bytes) },
-  { title: "Notifications", cell: (f) => format.count(f.notifications) },
-  { title: "Rate before", cell: (f) => format.rate(f.rate_before_bps) },
-  { title: "Rate after", cell: (f) => format.rate(f.rate_after_bps) },
-  { title: "Slowed", left: true, cell: slowed },
-], { empty: "No flow of it was sampled." });
+export const reactions = (title) => described("reactions", title, "No flow of it was sampled.");
 
 export const make = ({ state, now }) => {
   let chosen = null;

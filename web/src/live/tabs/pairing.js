@@ -2,7 +2,8 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { get } from "../api.js";
-import { host, orDash, Pager, scope, Table } from "../../common/table.js";
+import { table } from "../columns.js";
+import { Pager, Table } from "../../common/table.js";
 
 const names = { static: "the operator's map", hint: "a host agent's hint", cm: "RDMA-CM", deth: "DETH", port: "the UDP source port", psn: "PSNs", cnp: "a receiver's CNP" };
 
@@ -13,18 +14,7 @@ export const make = ({ state }) => {
     { title: "QPs confirmed", cell: (e) => format.count(e.confirmed) },
   ], { empty: "No evidence about any sender's QP yet." });
   const facts = el("p");
-  const pairs = new Pager(new Table("Pairs", [
-    { title: "Sender", cell: (p) => host(p.source_ip) },
-    { title: "QP", cell: (p) => (p.source_qp != null ? p.source_qp : orDash(p.candidate_qp) + "?") },
-    { title: "Receiver", left: true, cell: (p) => host(p.destination_ip) },
-    { title: "QP", cell: (p) => p.destination_qp },
-    { title: "VLAN or tunnel", left: true, cell: scope },
-    { title: "State", left: true, cell: (p) => p.qp_state },
-    { title: "Evidence", left: true, cell: (p) => orDash(p.qp_evidence) },
-    { title: "For", cell: (p) => format.time(p.qp_age_ns) },
-    { title: "Contradictions", cell: (p) => format.count(p.qp_contradictions) },
-    { title: "Ended", left: true, cell: (p) => orDash(p.ended) },
-  ], { empty: "No sender's QP is known." }), async (offset, limit) => {
+  const pairs = new Pager(table("pairs", "Pairs", "No sender's QP is known."), async (offset, limit) => {
     const r = await get("/v1/pairs", { offset: offset || null, limit, qp_state: which.value });
     return { rows: r.pairs, more: r.more };
   });

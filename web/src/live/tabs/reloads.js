@@ -1,15 +1,15 @@
 // Reloads: what was changed since the start, or why it was refused.
 import { el } from "../../common/dom.js";
-import { moment, orDash, Table } from "../../common/table.js";
+import { fileDiffers } from "../well.js";
+import { table } from "../columns.js";
 
 export const make = ({ state }) => {
-  const table = new Table("Reloads", [
-    { title: "Time", cell: (r) => moment(r.time) },
-    { title: "Outcome", left: true, cell: (r) => el("span", { class: r.outcome === "refused" ? "bad" : false }, r.outcome) },
-    { title: "Changed keys", left: true, cell: (r) => el("span", { class: "why" }, orDash((r.changes ?? []).join(", "))) },
-    { title: "Configuration afterwards", left: true, cell: (r) => el("code", {}, r.config_hash.slice(0, 12)) },
-    { title: "Error", left: true, cell: (r) => el("span", { class: "why" }, orDash(r.error)) },
-  ]);
-  const node = el("section", { class: "panel" }, el("h2", {}, "Configuration in force, and reloads"), table.node);
-  return { node, update: () => table.show(state.reloads.toReversed()), kinds: ["reloads"] };
+  const all = table("reloads", "Reloads");
+  const differs = el("p", { class: "bad" }, "The configuration file differs from what is in force. The next start uses the file; cnpgate reload --dry-run prints what would change.");
+  const node = el("section", { class: "panel" }, el("h2", {}, "Configuration in force, and reloads"), differs, all.node);
+  const update = () => {
+    differs.hidden = !fileDiffers(state);
+    all.show(state.reloads.toReversed());
+  };
+  return { node, update, kinds: ["reloads", "counters"] };
 };

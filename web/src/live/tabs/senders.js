@@ -2,23 +2,13 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { get } from "../api.js";
-import { flowTable } from "../flows.js";
-import { host, Pager, scope, Table } from "../../common/table.js";
+import { table } from "../columns.js";
+import { Pager } from "../../common/table.js";
 
 export const make = ({ state, live }) => {
-  const top = new Table("Senders", [
-    { title: "Sender", cell: (s) => host(s.source_ip) },
-    { title: "VLAN or tunnel", left: true, cell: scope },
-    { title: "Flows", cell: (s) => format.count(s.flows) },
-    { title: "Rate", cell: (s) => format.rate(s.rate_bps) },
-    { title: "Bytes", cell: (s) => format.bytes(s.bytes) },
-    { title: "Queued", cell: (s) => format.bytes(s.queued_bytes) },
-    { title: "Marked packets", cell: (s) => format.count(s.ecn_marked) },
-    { title: "Notifications", cell: (s) => format.count(s.notifications) },
-    { title: "Reacts", left: true, cell: (s) => (s.unresponsive ? el("span", { class: "bad" }, "no") : "–") },
-  ], { empty: "No RDMA flow has passed." });
+  const top = table("senders", "Senders", "No RDMA flow has passed.");
   const title = el("h2", {}, "Senders");
-  const flows = new Pager(flowTable("Flows"), async (offset, limit) => {
+  const flows = new Pager(table("flows", "Flows", "No such flow."), async (offset, limit) => {
     const r = await get("/v1/flows", { sort: sort.value, interval: live && sort.value === "rate" ? "500ms" : null, offset: offset || null, limit });
     return { rows: r.flows, more: r.more };
   });

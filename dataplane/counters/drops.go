@@ -1,0 +1,43 @@
+package counters
+
+// Reasons are a set of reasons for which workers drop frames, a bit for each Counter.
+type Reasons uint64
+
+// atWorker are the drops by a worker, which has the frame then. The others are a device's, or those of the gateway's end.
+const atWorker Reasons = 1<<DroppedToGateway | 1<<DroppedBorderIn | 1<<DroppedBorderOut | 1<<DroppedBorderUnclassifiedIn | 1<<DroppedBorderUnclassifiedOut | atEgress
+
+// atEgress are those at the port by which the frame would have left.
+const atEgress Reasons = 1<<DroppedQueueOctets | 1<<DroppedQueueFrames | 1<<DroppedPFCWatchdog | 1<<DroppedPacing
+
+// Has reports whether a counter is one of the reasons.
+func (r Reasons) Has(n Counter) bool { return r>>n&1 != 0 }
+
+// AtEgress reports whether a frame is dropped at its egress port; the counter is that port's.
+func (n Counter) AtEgress() bool { return atEgress.Has(n) }
+
+// AllReasons is the name of the set of all reasons.
+const AllReasons = "all"
+
+// ReasonNames are the names of AllReasons and of each reason for which a worker drops frames.
+func ReasonNames() []string {
+	names := []string{AllReasons}
+	for n := range Counters {
+		if atWorker.Has(n) {
+			names = append(names, Catalogue[n].Value)
+		}
+	}
+	return names
+}
+
+// ReasonsOf is the set with a name of ReasonNames; 0 of any other.
+func ReasonsOf(name string) Reasons {
+	if name == AllReasons {
+		return atWorker
+	}
+	for n := range Counters {
+		if atWorker.Has(n) && Catalogue[n].Value == name {
+			return 1 << n
+		}
+	}
+	return 0
+}
