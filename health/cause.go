@@ -223,7 +223,7 @@ func (o *episode) conclude(h *Half) {
 	switch cause {
 	case NAKSequence:
 		switch {
-		case o.flags&(missed|wasLate) != 0, o.sent == 0 && o.first == 0:
+		case o.flags&(missed|wasLate) != 0:
 		case o.flags&upstream != 0:
 			h.LostUpstream++
 		default:
