@@ -271,6 +271,7 @@ func TestShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, "api.yaml", []byte(goodConfig+"management: {listen: \"unix:"+filepath.Join(dir, "gw.sock")+"\"}\n"))
+	own := cnpgate(t, dir, "version").stdout
 	for _, c := range []struct {
 		args           string
 		status         int
@@ -329,8 +330,8 @@ func TestShow(t *testing.T) {
 		{"show bgp --socket gw.sock -o json", 0, speaking, ""},
 		{"show bgp --socket idle.sock", 0, "The configuration has no proxy.bgp, or proxy.enabled is false.\n", ""},
 		{"show bgp --socket none.sock", 1, "", "no socket at none.sock"},
-		{"version --socket gw.sock", 0, versionLine() + shownVersion, ""},
-		{"version --socket none.sock", 1, versionLine(), "no socket at none.sock"},
+		{"version --socket gw.sock", 0, own + shownVersion, ""},
+		{"version --socket none.sock", 1, own, "no socket at none.sock"},
 		{"set log-level --socket gw.sock", 0, "log level debug (info after a reload)\n", ""},
 		{"set log-level --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show episodes --socket gw.sock", 0, shownEpisodes, ""},
