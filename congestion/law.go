@@ -3,7 +3,8 @@ package congestion
 import "math"
 
 // Law is the control law of a class of an egress queue: it keeps a short queue in front of a line that is always busy, and gives every flow the
-// same share of it. It has one number, the fair rate F. Flows that arrive faster are asked to come down to F; a flow below F is never asked.
+// same share of it. It has one number, the fair rate F. Flows that arrive faster are asked to come down to F; a flow below F is
+// never asked. The flows of a sender that are too slow for a rate of their own count as one.
 //
 // F is found by water-filling. S is what would arrive if every flow obeyed F: the sum of bytes_i * min(1, F/r_i) over a time, where r_i is the
 // rate of flow i. F is multiplied by target/S again and again, which has a fixed point where S is the target, whatever the number of flows. F

@@ -80,6 +80,10 @@ func (s *slowFlows) find(k *flowtable.Key, queue int, bytes uint32, now int64) *
 	if e.credit -= int32(bytes); e.credit > 0 {
 		return nil
 	}
-	*e = slowFlow{key: key, ref: (e.ref/slowPlaces+1)*slowPlaces + place}
+	next := (e.ref/slowPlaces + 1) * slowPlaces
+	if next == 0 { // after 2^19 senders at this place: 0 is what a new flow has
+		next = slowPlaces
+	}
+	*e = slowFlow{key: key, ref: next + place}
 	return e
 }

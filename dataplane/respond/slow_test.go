@@ -1,0 +1,48 @@
+package respond
+
+import (
+	"math"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestSlowFlowsApart: two tenants with one address in two scopes, and one sender's flows in two queues, don't count together; two flows of one sender do.
+func TestSlowFlowsApart(t *testing.T) {
+	s := newSlowFlows(make([]byte, slowFlowsSize()), 1)
+	of := func(scope packet.Scope, queue int) *slowFlow {
+		k, ref := flowtable.Key{Src: packet.Addr{Hi: 0xfd00 << 48, Lo: 1}}, uint32(0)
+		k.SetScope(scope)
+		return s.of(&ref, &k, queue, 4096, 1)
+	}
+	if a := of(1, 0); a == nil || a == of(2, 0) || a == of(1, 1) || a != of(1, 0) {
+		t.Error("senders, scopes or queues share an entry")
+	}
+}
+
+// TestSlowFlowsKept: a sender that sends most has its entry, however many addresses others use; and a new flow never has another sender's, however often that was replaced.
+func TestSlowFlowsKept(t *testing.T) {
+	s := newSlowFlows(make([]byte, slowFlowsSize()), 1)
+	greedy, ref := flowtable.Key{Src: packet.Addr{Hi: 0xfd00 << 48}}, uint32(0)
+	e := s.of(&ref, &greedy, 0, 4096, 1)
+	for n := range uint64(1_000_000) {
+		now := int64(n)*10_000 + 1
+		if again := s.of(&ref, &greedy, 0, 4096, now); again != e || e.ref != ref {
+			t.Fatalf("after %d others it has another entry", n)
+		}
+		spoofed, none := flowtable.Key{Src: packet.Addr{Hi: 0xfd01 << 48, Lo: n}}, uint32(0)
+		if o := s.of(&none, &spoofed, 0, 1024, now); o == e {
+			t.Fatalf("address %d has the entry of another sender", n)
+		}
+	}
+	first := &s.entries[0]
+	*first = slowFlow{key: 2, ref: math.MaxUint32 &^ (slowPlaces - 1)}
+	for n := uint64(0); first.key == 2; n++ {
+		k, none := flowtable.Key{Src: packet.Addr{Hi: 0xfd02 << 48, Lo: n}}, uint32(0)
+		s.of(&none, &k, 0, 1<<20, 1<<40)
+	}
+	if first.ref == 0 {
+		t.Error("a new flow has the entry of another sender")
+	}
+}
