@@ -105,6 +105,7 @@ func (h *judge) pair(share int) error {
 	if err := h.learned(); err != nil {
 		return err
 	}
+	h.corrupting = h.icrcs.corrupting()
 	known := h.pairs()
 	if h.alone() {
 		if err := h.pass(h.compare); err != nil {
@@ -122,12 +123,16 @@ func (h *judge) pair(share int) error {
 // followAll follows the connections of the present share.
 func (h *judge) followAll() (err error) {
 	h.follower = nil
-	if err := h.tables(); err != nil {
+	capacity := h.capacity()
+	if h.shares == 1 { // else the tables of each share are as large as those of the first one
+		capacity = min(capacity, h.found+1)
+	}
+	if err := h.tables(capacity); err != nil {
 		return err
 	}
-	connections := min(h.flows.Capacity(), h.limit)
+	connections := min(capacity, h.limit)
 	if clear(h.memory); h.memory == nil {
-		h.memory = make([]byte, health.FollowerSize(connections, h.flows.Capacity()))
+		h.memory = make([]byte, health.FollowerSize(connections, capacity))
 	}
 	if h.follower, err = health.NewFollower(h.memory, connections, h.flows, h.learner, egress); err != nil {
 		return err
@@ -143,12 +148,14 @@ func (h *judge) learned() error {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
 		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]packet.Scope{}
 		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]bool{}
-		if err := h.tables(); err != nil {
+		if err := h.tables(h.capacity()); err != nil {
 			return err
 		}
+		h.begun = 0
 		if err := h.pass(h.learn); err != nil {
 			return err
 		}
+		h.found = h.begun
 		if h.directions == nil || h.begun <= h.flows.Capacity() {
 			if h.shares == 1 {
 				h.places = nil
@@ -225,16 +232,18 @@ type judge struct {
 	directions *census       // while they are counted
 	places     []place       // by frame, if there are shares
 	skips      bool          // the present pass skips the frames of other shares, which were accounted for before
-	begun      int           // flows, meanwhile
+	begun      int           // flows, in the present pass
+	found      int           // those of the first pass, so that the tables of the last one need no space for more
 	trace      *health.Trace // of a connection, once there is a report
 
-	reader  dissect.Reader
-	frame   dissect.Packet
-	parsed  *packet.Parsed // of frame
-	account account
-	icrcs   icrcs
-	record  [1]packet.Record
-	flow    [1]flowtable.Ref
+	reader     dissect.Reader
+	frame      dissect.Packet
+	parsed     *packet.Parsed // of frame
+	account    account
+	icrcs      icrcs
+	corrupting map[[2]packet.Addr]bool
+	record     [1]packet.Record
+	flow       [1]flowtable.Ref
 }
 
 // connectionKey is one direction of a connection.
@@ -355,9 +364,11 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 
 var egress = []int{1, 0} // the two directions of a connection count as of two ports
 
+// capacity is how many flows there is memory for.
+func (h *judge) capacity() int { return min(h.capture.Frames+1, flowsEach*h.limit) }
+
 // tables makes empty tables of flows and of what is learned of them.
-func (h *judge) tables() (err error) {
-	capacity := min(h.capture.Frames+1, flowsEach*h.limit)
+func (h *judge) tables(capacity int) (err error) {
 	if h.flows, h.learner = nil, nil; h.share > 0 {
 		runtime.GC() // those of the pass before are large
 	}
@@ -404,8 +415,10 @@ func (h *judge) learn(b []byte) {
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
-	if h.icrcs.corrupted(&h.frame) {
-		return // the receiver drops it
+	if h.corrupting[[2]packet.Addr{h.parsed.Src, h.parsed.Dst}] {
+		if _, bad := wrong(&h.frame); bad {
+			return // the receiver drops it
+		}
 	}
 	k := h.lookup()
 	switch cnp := h.parsed.Opcode == packet.CNP; {
