@@ -5,23 +5,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 )
 
 // classic reads the frames of a pcap file (draft-ietf-opsawg-pcap). Unlike pcapgo's reader it takes records with more bytes than the frame had on the wire,
 // which some tools write.
 type classic struct {
-	from   *bufio.Reader
-	order  binary.ByteOrder
-	units  time.Duration // of the fraction of a second
-	link   layers.LinkType
-	extra  int // bytes behind a record's header (Alexey Kuznetzov's format)
-	header [fileHeader]byte
-	frame  []byte
+	from  *bufio.Reader
+	order binary.ByteOrder
+	units int64 // ns, of the fraction of a second
+	link  layers.LinkType
+	extra int // bytes behind a record's header (Alexey Kuznetzov's format)
 }
 
 const (
@@ -34,9 +29,9 @@ const (
 
 // newClassic reads the file's header.
 func newClassic(from *bufio.Reader) (*classic, error) {
-	r := &classic{from: from, units: time.Microsecond}
-	b := r.header[:]
-	if _, err := io.ReadFull(from, b); err != nil {
+	r := &classic{from: from, units: 1000}
+	b, err := take(from, fileHeader)
+	if err != nil {
 		return nil, err
 	}
 	if r.order = orderOf(b); r.order == nil {
@@ -44,7 +39,7 @@ func newClassic(from *bufio.Reader) (*classic, error) {
 	}
 	switch r.order.Uint32(b) {
 	case magicNano:
-		r.units = time.Nanosecond
+		r.units = 1
 	case magicModified:
 		r.extra = 8
 	}
@@ -66,34 +61,43 @@ func orderOf(b []byte) binary.ByteOrder {
 	return nil
 }
 
-// LinkType is that of all frames.
-func (r *classic) LinkType() layers.LinkType { return r.link }
+// linkType is that of all frames.
+func (r *classic) linkType() layers.LinkType { return r.link }
 
-// ZeroCopyReadPacketData reads the next frame, which is valid until the one after it is read.
-func (r *classic) ZeroCopyReadPacketData() (_ []byte, info gopacket.CaptureInfo, err error) {
-	b := r.header[:recordHeader+r.extra]
-	if n, err := io.ReadFull(r.from, b); err != nil {
-		if n > 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, info, err
+// next reads a frame.
+func (r *classic) next(to *record) error {
+	to.size = recordHeader + r.extra
+	b, err := take(r.from, to.size)
+	if err != nil {
+		return err
 	}
-	fraction := time.Duration(r.order.Uint32(b[4:])) * r.units
-	length := r.order.Uint32(b[8:])
+	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
 	switch {
 	case length > MaxFrame:
-		return nil, info, fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
-	case fraction >= time.Second && r.order.Uint32(b) == 0 || fraction > 2*time.Second:
-		return nil, info, errors.New("the fraction of its time is more than a second")
+		return fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
+	case fraction >= second && seconds == 0 || fraction > 2*second:
+		return errors.New("the fraction of its time is more than a second")
 	}
-	info.Timestamp = time.Unix(int64(r.order.Uint32(b)), int64(fraction)).UTC()
-	info.CaptureLength, info.Length = int(length), int(r.order.Uint32(b[12:]))
-	if cap(r.frame) < info.CaptureLength {
-		r.frame = make([]byte, info.CaptureLength, MaxFrame)
+	to.size += int(length)
+	to.length = r.order.Uint32(b[12:])
+	if to.at, err = instant(seconds, fraction); err != nil {
+		return err
 	}
-	r.frame = r.frame[:info.CaptureLength]
-	if _, err := io.ReadFull(r.from, r.frame); err != nil {
-		return nil, info, unexpected(err)
+	to.octets, err = take(r.from, int(length))
+	return unexpected(err)
+}
+
+// take reads n bytes, at most the size of the buffer. They are valid until the next ones are read.
+func take(from *bufio.Reader, n int) ([]byte, error) {
+	b, err := from.Peek(n)
+	if _, failed := from.Discard(len(b)); failed != nil {
+		return nil, failed
 	}
-	return r.frame, info, nil
+	if len(b) == n {
+		return b, nil
+	}
+	if len(b) > 0 {
+		err = unexpected(err)
+	}
+	return nil, err
 }

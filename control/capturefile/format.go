@@ -24,7 +24,7 @@ var (
 // zstdWindow bounds the memory for reading zstd, bytes: what zstd -19 needs.
 const zstdWindow = 8 << 20
 
-// uncompressed reads a stream that may be compressed by gzip, bzip2 or zstd, which begin with a magic number.
+// uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed.
 func uncompressed(b *bufio.Reader) (io.Reader, error) {
 	magic, err := b.Peek(4)
 	switch {
@@ -49,13 +49,7 @@ func uncompressed(b *bufio.Reader) (io.Reader, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	}
-	return b, nil
-}
-
-// format is the layout of records.
-type format struct {
-	order binary.ByteOrder
-	ng    bool // pcapng
+	return nil, nil
 }
 
 const (
@@ -63,53 +57,32 @@ const (
 	blockHeader  = 8  // bytes of a pcapng block's type and length
 )
 
-// recordSize is the size of the next record, in bytes; 0 if it isn't known. A pcapng file may have other blocks before the frame's.
-func (f format) recordSize(b *bufio.Reader) int {
-	if f.ng {
-		if header, _ := b.Peek(blockHeader); len(header) == blockHeader {
-			return int(f.order.Uint32(header[4:]))
-		}
-		return blockHeader
-	}
-	if header, _ := b.Peek(recordHeader); len(header) == recordHeader {
-		return recordHeader + int(f.order.Uint32(header[8:]))
-	}
-	return recordHeader
-}
-
 // open distinguishes pcap from pcapng by the first word.
-func open(b *bufio.Reader) (format, source, error) {
-	magic, err := b.Peek(12)
-	if len(magic) < 4 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return format{}, nil, err
-		}
-		return format{}, nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
-	}
-	f := format{order: binary.LittleEndian}
-	if binary.BigEndian.Uint32(magic) == sectionHeader {
-		if f.ng = true; len(magic) == 12 && magic[8] == 0x1a { // the byte-order magic of the section header
-			f.order = binary.BigEndian
-		}
+func open(b *bufio.Reader) (source, error) {
+	magic, err := b.Peek(4)
+	switch {
+	case len(magic) < 4 && err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(magic) < 4:
+		return nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
+	case binary.BigEndian.Uint32(magic) == sectionHeader:
 		r, err := newPcapng(b)
 		if err != nil {
-			return f, nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
+			return nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
 		}
-		return f, r, nil
-	}
-	if bytes.HasPrefix(magic, gzipMagic) { // pcapgo would read it
-		return f, nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
+		return r, nil
+	case bytes.HasPrefix(magic, gzipMagic):
+		return nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
 	}
 	r, err := newClassic(b)
 	if err != nil {
-		return f, nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
+		return nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
 	}
-	f.order = r.order
-	return f, r, nil
+	return r, nil
 }
 
-// begins reports whether another file begins here, as of files that were joined by cat. A section of pcapng belongs to its file.
-func (f format) begins(b *bufio.Reader) bool {
+// begins reports whether a file begins here, behind others, as of files that were joined by cat. ng: the one before is pcapng, whose sections belong to it.
+func begins(b *bufio.Reader, ng bool) bool {
 	magic, _ := b.Peek(8)
 	if len(magic) < 8 {
 		return false
@@ -120,7 +93,7 @@ func (f format) begins(b *bufio.Reader) bool {
 		return false
 	}
 	if binary.BigEndian.Uint32(magic) == sectionHeader {
-		return !f.ng
+		return !ng
 	}
 	order := orderOf(magic)
 	return order != nil && order.Uint16(magic[4:]) == 2 && order.Uint16(magic[6:]) == 4
