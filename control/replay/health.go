@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"runtime/debug"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -127,12 +127,12 @@ func (h *judge) followAll() (err error) {
 	if h.shares == 1 { // else the tables of each share are as large as those of the first one
 		capacity = min(capacity, h.found+1)
 	}
+	connections := min(capacity, h.limit)
+	if clear(h.memory); h.memory == nil { // before other memory is free, which Go would clear, and so have in use to its end
+		h.memory = make([]byte, health.FollowerSize(connections, capacity))
+	}
 	if err := h.tables(capacity); err != nil {
 		return err
-	}
-	connections := min(capacity, h.limit)
-	if clear(h.memory); h.memory == nil {
-		h.memory = make([]byte, health.FollowerSize(connections, capacity))
 	}
 	if h.follower, err = health.NewFollower(h.memory, connections, h.flows, h.learner, egress); err != nil {
 		return err
@@ -260,6 +260,10 @@ func keyOf(k *flowtable.Key) connectionKey {
 // Begin and End observe the flow table: a flow that ends has an answer, too.
 func (h *judge) Begin(x flowtable.Index) {
 	h.begun++
+	if h.directions != nil {
+		k := h.flows.Key(x)
+		h.directions.note(k.Src, k.Dst, k.DestQP)
+	}
 	h.learner.Begin(x)
 }
 
@@ -369,8 +373,9 @@ func (h *judge) capacity() int { return min(h.capture.Frames+1, flowsEach*h.limi
 
 // tables makes empty tables of flows and of what is learned of them.
 func (h *judge) tables(capacity int) (err error) {
-	if h.flows, h.learner = nil, nil; h.share > 0 {
-		runtime.GC() // those of the pass before are large
+	if h.flows != nil {
+		h.flows, h.learner, h.follower = nil, nil, nil
+		debug.FreeOSMemory() // those of the pass before are large
 	}
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
@@ -402,10 +407,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 // learn is the first pass: which flows are a pair.
 func (h *judge) learn(b []byte) {
 	h.icrcs.note(&h.frame)
-	if h.directions != nil {
-		if h.directions.note(h.parsed); h.begun > h.flows.Capacity() {
-			return // it is learned again, in shares
-		}
+	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
+		h.directions.note(h.parsed.Src, h.parsed.Dst, h.parsed.DestQP)
+		return
 	}
 	if k := h.lookup(); k != nil {
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
