@@ -253,8 +253,10 @@ func (j *joiner) pairs() (all []joined) {
 		}
 	}
 	slices.SortFunc(fits, func(a, b *fit) int {
-		return cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(a.responder.first, b.responder.first), cmp.Compare(b.since, a.since),
-			compareKeys(&a.requester.key, &b.requester.key), compareKeys(&a.responder.key, &b.responder.key))
+		if c := cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(a.responder.first, b.responder.first), cmp.Compare(b.since, a.since)); c != 0 {
+			return c
+		}
+		return cmp.Or(compareKeys(&a.requester.key, &b.requester.key), compareKeys(&a.responder.key, &b.responder.key))
 	})
 	taken, open := map[*directed]bool{}, map[*directed]int{}
 	for _, f := range fits {
@@ -288,8 +290,10 @@ func (j *joiner) collides(f *fit) bool {
 }
 
 func compareKeys(a, b *connectionKey) int {
-	return cmp.Or(a.src.Netip().Compare(b.src.Netip()), a.dst.Netip().Compare(b.dst.Netip()), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
+	return cmp.Or(compareAddrs(a.src, b.src), compareAddrs(a.dst, b.dst), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
 }
+
+func compareAddrs(a, b packet.Addr) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) }
 
 // names of what the learner pairs by.
 func nameOf(e pairing.Evidence) string {
