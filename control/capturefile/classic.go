@@ -2,6 +2,7 @@ package capturefile
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ const (
 // newClassic reads the file's header.
 func newClassic(from *bufio.Reader) (*classic, error) {
 	r := &classic{from: from, units: 1000}
-	b, err := take(from, fileHeader)
+	b, err := from.Peek(fileHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func newClassic(from *bufio.Reader) (*classic, error) {
 		return nil, fmt.Errorf("its version is %d.%d, expected 2.4", major, r.order.Uint16(b[6:]))
 	}
 	r.link = layers.LinkType(r.order.Uint32(b[20:]) & 0xffff) // above: whether frames have a frame check sequence
-	return r, nil
+	_, err = from.Discard(fileHeader)
+	return r, err
 }
 
 // orderOf is the byte order of a pcap file that begins with b; nil if it is none.
@@ -66,10 +68,14 @@ func (r *classic) linkType() layers.LinkType { return r.link }
 
 // next reads a frame.
 func (r *classic) next(to *record) error {
-	to.size = recordHeader + r.extra
-	b, err := take(r.from, to.size)
-	if err != nil {
-		return err
+	header := recordHeader + r.extra
+	to.size = header
+	b, err := r.from.Peek(header)
+	switch {
+	case begins(b):
+		return errAnother
+	case len(b) < header:
+		return r.cut(b, err)
 	}
 	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
 	switch {
@@ -78,26 +84,24 @@ func (r *classic) next(to *record) error {
 	case fraction >= second && seconds == 0 || fraction > 2*second:
 		return errors.New("the fraction of its time is more than a second")
 	}
-	to.size += int(length)
 	to.length = r.order.Uint32(b[12:])
 	if to.at, err = instant(seconds, fraction); err != nil {
 		return err
 	}
-	to.octets, err = take(r.from, int(length))
-	return unexpected(err)
+	to.size += int(length)
+	if b, err = r.from.Peek(to.size); len(b) < to.size {
+		return r.cut(b, err)
+	}
+	to.octets = b[header:]
+	_, err = r.from.Discard(len(b))
+	return err
 }
 
-// take reads n bytes, at most the size of the buffer. They are valid until the next ones are read.
-func take(from *bufio.Reader, n int) ([]byte, error) {
-	b, err := from.Peek(n)
-	if _, failed := from.Discard(len(b)); failed != nil {
-		return nil, failed
+// cut takes the last bytes of a file that ends within a record, or before one, and returns the error.
+func (r *classic) cut(b []byte, err error) error {
+	if len(b) == 0 {
+		return err
 	}
-	if len(b) == n {
-		return b, nil
-	}
-	if len(b) > 0 {
-		err = unexpected(err)
-	}
-	return nil, err
+	_, failed := r.from.Discard(len(b))
+	return cmp.Or(failed, unexpected(err))
 }

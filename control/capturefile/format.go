@@ -81,22 +81,26 @@ func open(b *bufio.Reader) (source, error) {
 	return r, nil
 }
 
-// begins reports whether a file begins here, behind others, as of files that were joined by cat. ng: the one before is pcapng, whose sections belong to it.
-func begins(b *bufio.Reader, ng bool) bool {
-	magic, _ := b.Peek(8)
-	if len(magic) < 8 {
+// errAnother says that another file begins where a record was expected, as of files that were joined by cat.
+var errAnother = errors.New("another file begins")
+
+// begins reports whether b is the begin of a file behind a pcap file.
+func begins(b []byte) bool {
+	if len(b) < 8 {
 		return false
 	}
-	switch magic[0] { // the first byte of any magic number
+	switch b[0] { // the first byte of any magic number
 	case 0x0a, 0xa1, 0xd4, 0x4d, 0x34:
 	default:
 		return false
 	}
-	if binary.BigEndian.Uint32(magic) == sectionHeader {
-		return !ng
-	}
-	order := orderOf(magic)
-	return order != nil && order.Uint16(magic[4:]) == 2 && order.Uint16(magic[6:]) == 4
+	return binary.BigEndian.Uint32(b) == sectionHeader || isClassic(b)
+}
+
+// isClassic reports whether b is the begin of a pcap file of the version that all have.
+func isClassic(b []byte) bool {
+	order := orderOf(b)
+	return order != nil && order.Uint16(b[4:]) == 2 && order.Uint16(b[6:]) == 4
 }
 
 // headless is the error for a file that ends within its header.

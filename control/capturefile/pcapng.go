@@ -85,6 +85,9 @@ func (r *pcapng) block() (kind uint32, err error) {
 		}
 		return 0, err
 	}
+	if isClassic(b) {
+		return 0, errAnother
+	}
 	if kind = r.order.Uint32(b); kind == sectionHeader {
 		if b, err = r.from.Peek(blockFrame); len(b) < blockFrame {
 			return 0, unexpected(err)

@@ -57,7 +57,7 @@ type Reader struct {
 
 // source reads the records of a file.
 type source interface {
-	// next reads a record. The error is io.EOF after the last one, io.ErrUnexpectedEOF within one.
+	// next reads a record. The error is io.EOF after the last one, io.ErrUnexpectedEOF within one, and errAnother where another file begins.
 	next(*record) error
 	linkType() layers.LinkType
 }
@@ -88,7 +88,8 @@ func (c *Reader) begin(r io.Reader) (err error) {
 	if err = c.open(); err != nil {
 		return err
 	}
-	if t := c.source.linkType(); !c.ng && !readable(t) { // of a pcapng file other interfaces may be readable
+	_, ng := c.source.(*pcapng)
+	if t := c.source.linkType(); !ng && !readable(t) { // of a pcapng file other interfaces may be readable
 		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces", linkName(t))
 	}
 	return nil
@@ -96,9 +97,7 @@ func (c *Reader) begin(r io.Reader) (err error) {
 
 // open begins a file.
 func (c *Reader) open() (err error) {
-	if c.source, err = open(c.input.Reader); err == nil {
-		_, c.ng = c.source.(*pcapng)
-	}
+	c.source, err = open(c.input.Reader)
 	return err
 }
 
@@ -114,16 +113,17 @@ func (c *Reader) Next() (Frame, error) {
 
 // next reads a frame in the order of the file.
 func (c *Reader) next() (Frame, error) {
-	if c.Frames > 0 && begins(c.input.Reader, c.ng) {
-		if err := c.open(); err != nil {
+	c.record = record{}
+	r, start := &c.record, c.input.position()
+	err := c.source.next(r)
+	for ; errors.Is(err, errAnother); err = c.source.next(r) {
+		if err = c.open(); err != nil {
 			return Frame{}, c.damaged(err)
 		}
 		c.appended++
+		start = c.input.position()
 	}
-	start := c.input.position()
-	c.record = record{}
-	r := &c.record
-	switch err := c.source.next(r); {
+	switch {
 	case err == nil:
 	case c.input.failed() != nil:
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, c.input.failed()))
