@@ -28,16 +28,14 @@ const (
 	magicModified = 0xa1b2cd34
 )
 
-// newClassic reads the file's header.
+// newClassic reads the file's header, which begins with a magic number.
 func newClassic(from *bufio.Reader) (*classic, error) {
 	r := &classic{from: from, units: 1000}
 	b, err := from.Peek(fileHeader)
 	if err != nil {
 		return nil, err
 	}
-	if r.order = orderOf(b); r.order == nil {
-		return nil, fmt.Errorf("it begins with %08x", b[:4])
-	}
+	r.order = orderOf(b)
 	switch r.order.Uint32(b) {
 	case magicNano:
 		r.units = 1

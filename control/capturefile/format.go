@@ -10,46 +10,91 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-	xzMagic   = []byte{0xfd, '7', 'z', 'X'}
-	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}
+const (
+	gzipMagic  = "\x1f\x8b"
+	bzip2Magic = "BZh"
+	zstdMagic  = "\x28\xb5\x2f\xfd"
 )
 
 // zstdWindow bounds the memory for reading zstd, bytes: what zstd -19 needs.
 const zstdWindow = 8 << 20
 
-// uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed.
-func uncompressed(b *bufio.Reader) (io.Reader, error) {
+// uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed. by is the format's name.
+func uncompressed(b *bufio.Reader) (plain io.Reader, by string, err error) {
 	magic, err := b.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, gzipMagic):
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("not a valid gzip file: %w", headless(err))
-		}
-		return z, nil
-	case bytes.HasPrefix(magic, []byte("BZh")):
-		return bzip2.NewReader(b), nil
-	case bytes.Equal(magic, zstdMagic):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
-		if err != nil {
-			return nil, fmt.Errorf("not a valid zstd file: %w", err)
-		}
-		return z, nil
-	case bytes.Equal(magic, xzMagic):
-		return nil, errors.New("it is compressed by xz, which isn't read; use xz -dc FILE | cnpgate ... -")
-	case bytes.Equal(magic, lz4Magic):
-		return nil, errors.New("it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -")
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, "", err
 	}
-	return nil, nil
+	switch m := string(magic); {
+	case strings.HasPrefix(m, gzipMagic):
+		by = "gzip"
+		plain, err = gzip.NewReader(b)
+	case strings.HasPrefix(m, bzip2Magic):
+		return bzip2.NewReader(b), "bzip2", nil
+	case m == zstdMagic:
+		by = "zstd"
+		plain, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
+	default:
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("not a valid %s file: %w", by, headless(err))
+	}
+	return plain, by, nil
+}
+
+// foreign are formats that aren't read, by what they have at an offset, and what to do with them.
+var foreign = []struct {
+	at        int
+	magic, is string
+}{
+	{0, gzipMagic, twice},
+	{0, bzip2Magic, twice},
+	{0, zstdMagic, twice},
+	{0, "\xfd7zXZ", "it is compressed by xz, which isn't read; use xz -dc FILE | cnpgate ... -"},
+	{0, "\x04\x22\x4d\x18", "it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -"},
+	{0, "\x1f\x9d", "it is compressed by compress, which isn't read; use gzip -dc FILE | cnpgate ... -"},
+	{0, "PK\x03\x04", "it is a zip archive; use unzip -p FILE NAME | cnpgate ... -"},
+	{257, "ustar", "it is a tar archive; use tar -xOf FILE NAME | cnpgate ... -"},
+	{0, "snoop\x00", "it is a snoop file; " + convert},
+	{0, "GMBU", "it is a Network Monitor file; " + convert},
+	{0, "RTSS", "it is a Network Monitor file; " + convert},
+}
+
+const (
+	twice    = "it is compressed twice; expected a pcap or pcapng file that is compressed once"
+	convert  = "editcap -F pcapng IN OUT converts what Wireshark reads"
+	foreseen = 262 // bytes that foreign looks at
+)
+
+// unknown is the error for what is neither pcap nor pcapng.
+func unknown(b *bufio.Reader) error {
+	begin, _ := b.Peek(foreseen)
+	for _, f := range foreign {
+		if len(begin) >= f.at && bytes.HasPrefix(begin[f.at:], []byte(f.magic)) {
+			return errors.New(f.is)
+		}
+	}
+	if isText(begin) {
+		return errors.New("not a pcap or pcapng file: it is text; tcpdump -w writes captures")
+	}
+	return fmt.Errorf("not a pcap or pcapng file: it begins with %x; %s", begin[:min(len(begin), 4)], convert)
+}
+
+// isText reports whether b has nothing but printable characters of ASCII and white space.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if (c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
 }
 
 const (
@@ -61,7 +106,9 @@ const (
 func open(b *bufio.Reader) (source, error) {
 	magic, err := b.Peek(4)
 	switch {
-	case len(magic) < 4 && err != nil && !errors.Is(err, io.EOF):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it is cut short in front of the first frame")
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case len(magic) < 4:
 		return nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
@@ -71,14 +118,25 @@ func open(b *bufio.Reader) (source, error) {
 			return nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
 		}
 		return r, nil
-	case bytes.HasPrefix(magic, gzipMagic):
-		return nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
+	case orderOf(magic) == nil:
+		return nil, unknown(b)
 	}
 	r, err := newClassic(b)
 	if err != nil {
-		return nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
+		return nil, fmt.Errorf("not a valid pcap file: %w", headless(err))
 	}
 	return r, nil
+}
+
+// CheckName is the error for a name that can't be that of a file with a capture: "", or a directory's.
+func CheckName(name string) error {
+	if name == "" {
+		return errors.New("capture: its name is empty; expected a file, or - for standard input")
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("capture %s: it is a directory; expected a file: cat %[1]s/* | cnpgate ... - reads all of them as one", name)
+	}
+	return nil
 }
 
 // errAnother says that another file begins where a record was expected, as of files that were joined by cat.

@@ -86,11 +86,14 @@ func (c *Reader) begin(r io.Reader) (err error) {
 		return err
 	}
 	if err = c.open(); err != nil {
+		if by := c.input.packed; by != "" {
+			err = fmt.Errorf("uncompressed by %s: %w", by, err)
+		}
 		return err
 	}
 	_, ng := c.source.(*pcapng)
 	if t := c.source.linkType(); !ng && !readable(t) { // of a pcapng file other interfaces may be readable
-		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces", linkName(t))
+		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces; capture at one of them", linkName(t))
 	}
 	return nil
 }
@@ -125,6 +128,8 @@ func (c *Reader) next() (Frame, error) {
 	}
 	switch {
 	case err == nil:
+	case c.input.failed() != nil && c.Frames > 0 && c.input.damaged():
+		return Frame{}, c.damaged(fmt.Errorf("its %s data is damaged, or something else follows it: %w", c.input.packed, c.input.failed()))
 	case c.input.failed() != nil:
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, c.input.failed()))
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -234,7 +239,10 @@ type Truncated struct {
 
 func (t *Truncated) Error() string {
 	missing := fmt.Sprintf("it ends %d bytes after frame %d, within a record of unknown size", t.Have, t.Frame-1)
-	if t.Size > t.Have {
+	switch {
+	case t.Have == 0: // whole records, so it is what has them that isn't whole
+		missing = "its compressed data is not whole, or something else follows it"
+	case t.Size > t.Have:
 		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", t.Frame, t.Have, t.Size)
 	}
 	return fmt.Sprintf("capture %s: it is cut short: %s; %d frames were read", t.Name, missing, t.Frame-1)
@@ -244,18 +252,22 @@ func (t *Truncated) Error() string {
 type input struct {
 	*bufio.Reader
 	counted *counter
+	packed  string   // the format that it was uncompressed from, such as gzip; "": it wasn't
+	file    *counter // the compressed stream
 }
 
 const bufferSize = 1 << 20
 
 func newInput(r io.Reader) (*input, error) {
 	i := buffered(r)
-	plain, err := uncompressed(i.Reader)
+	plain, by, err := uncompressed(i.Reader)
 	if err != nil {
 		return nil, err
 	}
 	if plain != nil {
+		file := i.counted
 		i = buffered(plain)
+		i.packed, i.file = by, file
 	}
 	if l, ok := r.(*live); ok {
 		i.counted.ended = l.ctx.Err
@@ -265,18 +277,18 @@ func newInput(r io.Reader) (*input, error) {
 
 func buffered(r io.Reader) *input {
 	counted := &counter{from: r}
-	return &input{bufio.NewReaderSize(counted, bufferSize), counted}
+	return &input{Reader: bufio.NewReaderSize(counted, bufferSize), counted: counted}
 }
 
 // position is how many bytes were read.
 func (i *input) position() int { return i.counted.n - i.Buffered() }
 
 // failed is the error that ended the stream, nil after a regular end.
-func (i *input) failed() error {
-	if err := i.counted.err; !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	return nil
+func (i *input) failed() error { return i.counted.failed() }
+
+// damaged reports whether the stream failed although all that it is uncompressed from could be read.
+func (i *input) damaged() bool {
+	return i.packed != "" && i.file.failed() == nil && i.counted.interrupted() == nil
 }
 
 type counter struct {
@@ -286,10 +298,26 @@ type counter struct {
 	err   error
 }
 
+// failed is the error that ended the stream, nil after a regular end.
+func (c *counter) failed() error {
+	if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, io.ErrUnexpectedEOF) {
+		return c.err
+	}
+	return nil
+}
+
+// interrupted is the error of the context, once it has ended.
+func (c *counter) interrupted() error {
+	if c.ended == nil {
+		return nil
+	}
+	return c.ended()
+}
+
 func (c *counter) Read(b []byte) (int, error) {
-	if c.ended != nil && c.ended() != nil {
-		c.err = c.ended()
-		return 0, c.err
+	if err := c.interrupted(); err != nil {
+		c.err = err
+		return 0, err
 	}
 	n, err := c.from.Read(b)
 	c.n += n

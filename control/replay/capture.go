@@ -59,6 +59,9 @@ func (c *Capture) open() (err error) {
 	if c.name == Stdin {
 		return c.copyOf(os.Stdin)
 	}
+	if err := capturefile.CheckName(c.name); err != nil {
+		return err
+	}
 	if c.file, err = os.Open(c.name); err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
@@ -66,7 +69,7 @@ func (c *Capture) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
-	if info.Mode().IsRegular() || info.IsDir() { // the error for a directory comes from reading it
+	if info.Mode().IsRegular() {
 		return nil
 	}
 	stream := c.file

@@ -15,7 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 16 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is room for, by connection.

@@ -293,7 +293,9 @@ func compareKeys(a, b *connectionKey) int {
 	return cmp.Or(compareAddrs(a.src, b.src), compareAddrs(a.dst, b.dst), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
 }
 
-func compareAddrs(a, b packet.Addr) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) }
+func compareAddrs(a, b packet.Addr) int {
+	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
+}
 
 // names of what the learner pairs by.
 func nameOf(e pairing.Evidence) string {
