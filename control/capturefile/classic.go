@@ -1,7 +1,6 @@
 package capturefile
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -13,7 +12,7 @@ import (
 // classic reads the frames of a pcap file (draft-ietf-opsawg-pcap). Unlike pcapgo's reader it takes records with more bytes than the frame had on the wire,
 // which some tools write.
 type classic struct {
-	from  *bufio.Reader
+	from  *input
 	order binary.ByteOrder
 	units int64 // ns, of the fraction of a second
 	link  layers.LinkType
@@ -29,7 +28,7 @@ const (
 )
 
 // newClassic reads the file's header, which begins with a magic number.
-func newClassic(from *bufio.Reader) (*classic, error) {
+func newClassic(from *input) (*classic, error) {
 	r := &classic{from: from, units: 1000}
 	b, err := from.Peek(fileHeader)
 	if err != nil {
@@ -46,8 +45,7 @@ func newClassic(from *bufio.Reader) (*classic, error) {
 		return nil, fmt.Errorf("its version is %d.%d, expected 2.4", major, r.order.Uint16(b[6:]))
 	}
 	r.link = layers.LinkType(r.order.Uint32(b[20:]) & 0xffff) // above: whether frames have a frame check sequence
-	_, err = from.Discard(fileHeader)
-	return r, err
+	return r, from.Discard(fileHeader)
 }
 
 // orderOf is the byte order of a pcap file that begins with b; nil if it is none.
@@ -91,8 +89,7 @@ func (r *classic) next(to *record) error {
 		return r.cut(b, err)
 	}
 	to.octets = b[header:]
-	_, err = r.from.Discard(len(b))
-	return err
+	return r.from.Discard(int64(len(b)))
 }
 
 // cut takes the last bytes of a file that ends within a record, or before one, and returns the error.
@@ -100,6 +97,5 @@ func (r *classic) cut(b []byte, err error) error {
 	if len(b) == 0 {
 		return err
 	}
-	_, failed := r.from.Discard(len(b))
-	return cmp.Or(failed, unexpected(err))
+	return cmp.Or(r.from.Discard(int64(len(b))), unexpected(err))
 }

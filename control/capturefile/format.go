@@ -1,7 +1,6 @@
 package capturefile
 
 import (
-	"bufio"
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
@@ -26,7 +25,7 @@ const (
 const zstdWindow = 8 << 20
 
 // uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed. by is the format's name.
-func uncompressed(b *bufio.Reader) (plain io.Reader, by string, err error) {
+func uncompressed(b *input) (plain io.Reader, by string, err error) {
 	magic, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
@@ -74,7 +73,7 @@ const (
 )
 
 // unknown is the error for what is neither pcap nor pcapng.
-func unknown(b *bufio.Reader) error {
+func unknown(b *input) error {
 	begin, _ := b.Peek(foreseen)
 	for _, f := range foreign {
 		if len(begin) >= f.at && bytes.HasPrefix(begin[f.at:], []byte(f.magic)) {
@@ -103,7 +102,7 @@ const (
 )
 
 // open distinguishes pcap from pcapng by the first word.
-func open(b *bufio.Reader) (source, error) {
+func open(b *input) (source, error) {
 	magic, err := b.Peek(4)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

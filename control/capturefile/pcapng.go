@@ -1,7 +1,6 @@
 package capturefile
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 // pcapng reads the frames of a pcapng stream (draft-ietf-opsawg-pcapng), of all its sections. It keeps nothing but the times' resolution of each interface,
 // and skips what else there is, so its memory is bounded whatever the stream has.
 type pcapng struct {
-	from       *bufio.Reader
+	from       *input
 	order      binary.ByteOrder
 	link       layers.LinkType // of the first interface, then of the latest frame
 	linked     bool
@@ -56,7 +55,7 @@ const (
 )
 
 // newPcapng reads up to the first interface.
-func newPcapng(from *bufio.Reader) (*pcapng, error) {
+func newPcapng(from *input) (*pcapng, error) {
 	r := &pcapng{from: from, order: binary.LittleEndian}
 	for !r.linked {
 		kind, err := r.block()
@@ -126,15 +125,11 @@ func (r *pcapng) read(b []byte) error {
 }
 
 func (r *pcapng) skip(n int64) error {
-	for n > 0 {
-		done, err := r.from.Discard(int(min(n, bufferSize)))
-		n -= int64(done)
-		r.left -= int64(done)
-		if err != nil {
-			return unexpected(err)
-		}
+	if n <= 0 {
+		return nil
 	}
-	return nil
+	r.left -= n
+	return unexpected(r.from.Discard(n))
 }
 
 // unexpected is the error for an end within a block.

@@ -3,7 +3,6 @@
 package capturefile
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +81,7 @@ func NewReader(name string, r io.Reader) (*Reader, error) {
 
 // begin reads up to the first frame.
 func (c *Reader) begin(r io.Reader) (err error) {
-	if c.input, err = newInput(r); err != nil {
+	if c.input, err = openInput(r); err != nil {
 		return err
 	}
 	if err = c.open(); err != nil {
@@ -100,7 +99,7 @@ func (c *Reader) begin(r io.Reader) (err error) {
 
 // open begins a file.
 func (c *Reader) open() (err error) {
-	c.source, err = open(c.input.Reader)
+	c.source, err = open(c.input)
 	return err
 }
 
@@ -246,85 +245,6 @@ func (t *Truncated) Error() string {
 		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", t.Frame, t.Have, t.Size)
 	}
 	return fmt.Sprintf("capture %s: it is cut short: %s; %d frames were read", t.Name, missing, t.Frame-1)
-}
-
-// input is an uncompressed stream that counts the bytes read from it.
-type input struct {
-	*bufio.Reader
-	counted *counter
-	packed  string   // the format that it was uncompressed from, such as gzip; "": it wasn't
-	file    *counter // the compressed stream
-}
-
-const bufferSize = 1 << 20
-
-func newInput(r io.Reader) (*input, error) {
-	i := buffered(r)
-	plain, by, err := uncompressed(i.Reader)
-	if err != nil {
-		return nil, err
-	}
-	if plain != nil {
-		file := i.counted
-		i = buffered(plain)
-		i.packed, i.file = by, file
-	}
-	if l, ok := r.(*live); ok {
-		i.counted.ended = l.ctx.Err
-	}
-	return i, nil
-}
-
-func buffered(r io.Reader) *input {
-	counted := &counter{from: r}
-	return &input{Reader: bufio.NewReaderSize(counted, bufferSize), counted: counted}
-}
-
-// position is how many bytes were read.
-func (i *input) position() int { return i.counted.n - i.Buffered() }
-
-// failed is the error that ended the stream, nil after a regular end.
-func (i *input) failed() error { return i.counted.failed() }
-
-// damaged reports whether the stream failed although all that it is uncompressed from could be read.
-func (i *input) damaged() bool {
-	return i.packed != "" && i.file.failed() == nil && i.counted.interrupted() == nil
-}
-
-type counter struct {
-	from  io.Reader
-	ended func() error // of the context of a live stream, of which much may still be buffered, and compressed; nil: there is none
-	n     int
-	err   error
-}
-
-// failed is the error that ended the stream, nil after a regular end.
-func (c *counter) failed() error {
-	if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, io.ErrUnexpectedEOF) {
-		return c.err
-	}
-	return nil
-}
-
-// interrupted is the error of the context, once it has ended.
-func (c *counter) interrupted() error {
-	if c.ended == nil {
-		return nil
-	}
-	return c.ended()
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	if err := c.interrupted(); err != nil {
-		c.err = err
-		return 0, err
-	}
-	n, err := c.from.Read(b)
-	c.n += n
-	if err != nil {
-		c.err = err
-	}
-	return n, err
 }
 
 // Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.
