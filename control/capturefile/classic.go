@@ -75,6 +75,8 @@ func (r *classic) next(to *record) error {
 	}
 	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
 	switch {
+	case *(*[recordHeader]byte)(b) == [recordHeader]byte{}:
+		return errors.New("the header of its record has only zeros, as after a crash or on a full disk")
 	case length > MaxFrame:
 		return fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
 	case fraction >= second && seconds == 0 || fraction > 2*second:
