@@ -147,7 +147,7 @@ func (h *judge) learned() error {
 	for {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
 		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]packet.Scope{}
-		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]bool{}
+		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]*directed{}
 		if err := h.tables(h.capacity()); err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ type judge struct {
 	share      int // which pairs of hosts are judged now, of so many shares
 	shares     int
 	released   map[connectionKey]bool
-	unpaired   map[connectionKey]bool // directions without a pair
+	unpaired   map[connectionKey]*directed // directions without a pair; nil until the joiner knows something of it
 	joiner     *joiner
 	paired     map[connectionKey]string       // how, by direction
 	moved      map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
@@ -281,7 +281,7 @@ func (h *judge) note(x flowtable.Index) {
 	}
 	if a.State() != pairing.Confirmed {
 		if k.DestQP > packet.GSIQP {
-			h.unpaired[keyOf(k)] = true
+			h.unpaired[keyOf(k)] = nil
 		}
 		return
 	}
@@ -343,9 +343,17 @@ func (h *judge) compare(b []byte) {
 		return
 	}
 	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
-	if h.unpaired[key] {
+	d, alone := h.unpaired[key]
+	if !alone {
+		return
+	}
+	if d == nil {
+		d = h.joiner.begin(key)
+		h.unpaired[key] = d
+	}
+	if d != nil {
 		o := health.Read(h.frame.Real, p, h.now)
-		h.joiner.follow(key, &o)
+		h.joiner.follow(d, &o)
 	}
 }
 
@@ -362,7 +370,7 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 		}
 		h.paired[to], h.paired[from] = j.by, j.by
 	}
-	h.joiner = nil
+	h.joiner, h.unpaired = nil, nil
 	return known
 }
 

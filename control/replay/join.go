@@ -75,19 +75,21 @@ func newJoiner() *joiner {
 	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr][]*directed{}}
 }
 
-// follow notes a packet of a direction without a pair.
-func (j *joiner) follow(key connectionKey, p *health.Packet) {
-	d := j.flows[key]
-	if d == nil {
-		if len(j.flows) == joinedFlows {
-			j.left++
-			return
-		}
-		d = &directed{key: key}
-		j.flows[key] = d
-		between := [2]packet.Addr{key.src, key.dst}
-		j.hosts[between] = append(j.hosts[between], d)
+// begin is called with the first packet of a direction without a pair. It returns nil if there are too many.
+func (j *joiner) begin(key connectionKey) *directed {
+	if len(j.flows) == joinedFlows {
+		j.left++
+		return nil
 	}
+	d := &directed{key: key}
+	j.flows[key] = d
+	between := [2]packet.Addr{key.src, key.dst}
+	j.hosts[between] = append(j.hosts[between], d)
+	return d
+}
+
+// follow notes a packet.
+func (j *joiner) follow(d *directed, p *health.Packet) {
 	switch p.Opcode.Role() {
 	case packet.Request, packet.ReadRequest:
 		d.request(p)
