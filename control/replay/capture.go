@@ -27,6 +27,7 @@ type Capture struct {
 	file      *os.File // from, if it is Close's to close
 	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
+	damaged   bool  // it ends at a record, or at compressed data, that can't be read
 	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
 	earlier   int64 // ns
 }
@@ -135,6 +136,8 @@ func (c *Capture) readAll(progress func(frames int)) error {
 	for {
 		_, err := c.reader.Next()
 		if capturefile.Ends(err) {
+			damaged := (*capturefile.Damaged)(nil)
+			c.damaged = errors.As(err, &damaged)
 			c.Warnings = append(c.Warnings, err.Error())
 			return nil
 		}

@@ -72,7 +72,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
-	for _, v := range h.icrcs.verdicts() {
+	for _, v := range h.icrcs.verdicts(c.damaged) {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
@@ -105,7 +105,9 @@ func (h *judge) pair(share int) error {
 	if err := h.learned(); err != nil {
 		return err
 	}
-	h.corrupting = h.icrcs.corrupting()
+	if !h.capture.damaged { // else they may have been whole on the wire
+		h.corrupting = h.icrcs.corrupting()
+	}
 	known := h.pairs()
 	if h.alone() {
 		if err := h.pass(h.compare); err != nil {
@@ -241,7 +243,7 @@ type judge struct {
 	parsed     *packet.Parsed // of frame
 	account    account
 	icrcs      icrcs
-	corrupting map[[2]packet.Addr]bool
+	corrupting map[[2]packet.Addr]bool // between whom packets with a wrong ICRC don't count: their receiver drops them
 	record     [1]packet.Record
 	flow       [1]flowtable.Ref
 }

@@ -85,15 +85,19 @@ func (s icrcs) corrupting() map[[2]packet.Addr]bool {
 	return all
 }
 
-// verdicts are those about wrong ICRCs.
-func (s icrcs) verdicts() (all []health.Verdict) {
+// verdicts are those about wrong ICRCs. If the file is damaged, they say so: that may be why.
+func (s icrcs) verdicts(damaged bool) (all []health.Verdict) {
+	why := "corrupted before here; their receiver drops them without an answer"
+	advice := "find what changes covered fields on the way here (a NAT, a tunnel, a middlebox), or a link with bit errors; a capture whose addresses were " +
+		"changed afterwards shows this, too"
+	if damaged {
+		why, advice = "corrupted before here, or with the file, which is damaged", "copy the capture again, and judge it again; if this stays, "+advice
+	}
 	for key := range s.corrupting() {
 		c := s[key]
 		all = append(all, health.Verdict{
 			Name: health.WrongICRC, Subject: fmt.Sprintf("%v -> %v", key[0].Netip(), key[1].Netip()), Connections: 1, Weight: c.wrong,
-			Evidence: fmt.Sprintf("%d of %d packets have a wrong ICRC here: corrupted before here; their receiver drops them without an answer", c.wrong, c.whole),
-			Advice: "find what changes covered fields on the way here (a NAT, a tunnel, a middlebox), or a link with bit errors; a capture whose addresses were " +
-				"changed afterwards shows this, too",
+			Evidence: fmt.Sprintf("%d of %d packets have a wrong ICRC here: %s", c.wrong, c.whole, why), Advice: advice,
 		})
 	}
 	return all
