@@ -125,7 +125,7 @@ func TestJoined(t *testing.T) {
 		"empty between":    append(append(three(), header...), threeNg(t)...),
 		"empty last":       append(append(three(), three()...), header...),
 		"gzip":             append(gzipped(t, three()), gzipped(t, threeNg(t))...),
-		"many empty first": append(bytes.Repeat(header, 1_000_000), append(three(), three()...)...),
+		"many empty first": append(bytes.Repeat(header, 100_000), append(three(), three()...)...),
 	} {
 		if lengths, err := all(bytes.NewReader(stream)); !errors.Is(err, io.EOF) || len(lengths) != 6 {
 			t.Errorf("%s: %d frames, %v; want 6", name, len(lengths), err)
