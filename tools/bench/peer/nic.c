@@ -25,6 +25,7 @@
 #define HEAD 512  /* bytes of a frame that exist: more than the longest message of the connection manager with its headers */
 #define PLACE 128 /* places of frames are a multiple: processors fetch lines in pairs */
 #define DEPTH 511 /* mbufs in a port's ring: those that wait in a NIC's queues */
+#define WINDOW 4096
 #define PAGE (2 << 20)
 
 struct frame {
@@ -112,13 +113,16 @@ fill(struct nic *d, const char *path, size_t memory)
 	d->frames = large(d->n * sizeof(*d->frames));
 	if (d->memory == MAP_FAILED || (void *)d->frames == MAP_FAILED)
 		die("its memory can't be had", path);
-	/* Frames lie in memory in a random order, and are received in the capture's. */
+	/*
+	 * Frames are received in the capture's order, and lie in memory in another, so that a processor foresees none; but within windows, as a NIC's
+	 * buffers lie in little memory: its pages' addresses are known to the core.
+	 */
 	order = malloc(d->n * sizeof(*order));
 	start = malloc(n * sizeof(*start));
 	if (order == NULL || start == NULL)
 		die("its memory can't be had", path);
 	for (uint32_t i = 0; i < d->n; i++) {
-		uint32_t j = (uint32_t)rte_rand_max(i + 1);
+		uint32_t begin = i - i % WINDOW, j = begin + (uint32_t)rte_rand_max(i - begin + 1);
 
 		order[i] = order[j];
 		order[j] = i;
