@@ -17,8 +17,12 @@ func groups() []group {
 	million := traffic{flows: 1 << 20, payload: smallest}
 	packed := traffic{flows: 1 << 20, payload: smallest, packed: true}
 	all := onNIC("nic_mixed", "as in captures", (*bench).mixed, goals{"csum": 1, "5tswap": 0.9})
-	all = append(all, onNIC("nic64_1k", "64-byte class, IPv4, 1,024 flows", bothOf(few(traffic{})), goals{"csum": 1, "5tswap": 0.9})...)
-	all = append(all, onNIC("nic64v6_1k", "64-byte class, IPv6, 1,024 flows", bothOf(few(traffic{v6: true})), goals{"csum": 1, "5tswap": 0.9})...)
+	for _, g := range slices.Concat(
+		onNIC("nic64_1k", "64-byte class, IPv4, 1,024 flows", bothOf(few(traffic{})), goals{"csum": 1, "5tswap": 0.9}),
+		onNIC("nic64v6_1k", "64-byte class, IPv6, 1,024 flows", bothOf(few(traffic{v6: true})), goals{"csum": 1, "5tswap": 0.9}),
+	) {
+		all = append(all, more(g))
+	}
 	all = append(all, large(onNIC("nic64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", bothOf(million), goals{"csum": 0.85})[0]))
 	all = append(all, []group{
 		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
