@@ -22,10 +22,10 @@
 #include <rte_mbuf.h>
 #include <rte_random.h>
 
-#define HEAD 512  /* bytes of a frame that exist: more than the longest message of the connection manager with its headers */
-#define PLACE 128 /* places of frames are a multiple: processors fetch lines in pairs */
-#define DEPTH 511 /* mbufs in a port's ring: those that wait in a NIC's queues */
-#define WINDOW 4096
+#define HEAD 576    /* bytes of a frame that exist: more than the longest message of the connection manager with its headers */
+#define PLACE 192   /* bytes between places of frames: an odd number of cache lines, as between the buffers of a mempool */
+#define DEPTH 511   /* mbufs in a port's ring: those that wait in a NIC's queues */
+#define WINDOW 4096 /* frames */
 #define PAGE (2 << 20)
 
 struct frame {
