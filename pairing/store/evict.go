@@ -10,7 +10,7 @@ const (
 	golden      = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly
 	longAlone   = 1000               // ms without a peer flow, after which a flow makes way for one whose source has as many flows
 	searchPause = 1e6                // ns between two searches that find nothing: otherwise each of many flows would search all the time
-	swapPause   = 20e3               // ns after one that made no difference between two sources smaller
+	swapPause   = 50e3               // ns after one that made no difference between two sources smaller
 )
 
 // sources counts the flows that have a slot and were never paired, by the hash of their source. Each source has a count in both rows, which it
@@ -94,7 +94,7 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 		victim.g.lock.Release()
 		return Slot{}, false, false
 	}
-	if s.full = (pause{}); most == own+1 {
+	if s.full = (pause{}); most <= own+2 { // one more than own, and one for its age
 		s.full = pause{now + swapPause, own}
 	}
 	return victim, true, true
