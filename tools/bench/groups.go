@@ -23,7 +23,7 @@ func groups() []group {
 	) {
 		all = append(all, more(g))
 	}
-	all = append(all, large(onNIC("nic64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", bothOf(million), goals{"csum": 0.85})[0]))
+	all = append(all, needs(onNIC("nic64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", bothOf(million), goals{"csum": 0.85})[0], 3, 1.5))
 	all = append(all, []group{
 		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
 		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.89}),
