@@ -125,7 +125,8 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	s.Moved += len(rx)
 	w.receiving = port + 1
 	s.Learner.StartBurst()
-	b.Begin(port, rx, &s.Policy.Ports[s.Ports[port].Peer].Queue.ClassOf)
+	peer := s.Ports[port].Peer
+	b.Begin(port, rx, len(s.Egress[peer].Classes), &s.Policy.Ports[peer].Queue.ClassOf)
 	b.Parse()
 	s.Counters.Add(port, counters.RxPackets, uint64(len(rx)))
 	s.Counters.Add(port, counters.RxBytes, b.Bytes)

@@ -210,3 +210,23 @@ func TestPairedFlowsStay(t *testing.T) {
 		}
 	})
 }
+
+// TestEqualSources: of more flows without a peer flow than there are slots, whose sources have as many each, few are displaced: that would help none of
+// the sources, and cost every packet a search.
+func TestEqualSources(t *testing.T) {
+	const slots, hosts = 4096, 512
+	r := rand.New(rand.NewPCG(3, 3))
+	s := newSite(t, slots, 1<<16)
+	s.gap = 100
+	displaced := func() uint64 { return s.pairing.learners[0].counts.Displaced }
+	for range 4 * slots {
+		s.scan(r.Uint64N(hosts), 1, r)
+	}
+	before, packets := displaced(), 4*slots
+	for range packets {
+		s.scan(r.Uint64N(hosts), 1, r)
+	}
+	if n := displaced() - before; n > uint64(packets/20) {
+		t.Errorf("of %d packets, %d displaced another source's flow", packets, n)
+	}
+}

@@ -36,6 +36,7 @@ type Batch struct {
 	ByFastCNP Mask // packets that caused a Fast CNP: they are not marked
 
 	classOf  *[64]uint8 // of the egress queue, by DSCP
+	classes  int        // of the egress queue
 	Class    int        // the first frame's
 	OneClass bool       // all frames' class
 
@@ -45,9 +46,9 @@ type Batch struct {
 	parsed  [burst.MaxSize]packet.Parsed // of the packets in whole, see headers
 }
 
-// Begin begins the batch of the frames that a port has received, with the classes of the queue that they enter, by DSCP.
-func (b *Batch) Begin(port int, rx []burst.Frame, classOf *[64]uint8) {
-	b.Port, b.Frames, b.Bytes, b.InHand, b.OneClass, b.classOf = port, rx, 0, NotInHand, true, classOf
+// Begin begins the batch of the frames that a port has received, with the number of classes of the queue that they enter, and the class of each DSCP.
+func (b *Batch) Begin(port int, rx []burst.Frame, classes int, classOf *[64]uint8) {
+	b.Port, b.Frames, b.Bytes, b.InHand, b.OneClass, b.classes, b.classOf = port, rx, 0, NotInHand, true, classes, classOf
 	b.Whole, b.Flowless, b.CE, b.Special, b.Tunnel, b.Gone, b.ByFastCNP = 0, 0, 0, 0, 0, 0, 0
 }
 
@@ -100,7 +101,7 @@ func (b *Batch) parsedRun(first int, run *fastpath.Run) {
 	b.Bytes += run.Bytes
 	records := b.Records[first : first+run.N]
 	b.noteClass(first)
-	if run.Any>>2 != run.All>>2 {
+	if b.classes > 1 && run.Any>>2 != run.All>>2 {
 		for i := range records {
 			b.noteClass(first + i)
 		}

@@ -10,6 +10,7 @@ const (
 	golden      = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly
 	longAlone   = 1000               // ms without a peer flow, after which a flow makes way for one whose source has as many flows
 	searchPause = 1e6                // ns between two searches that find nothing: otherwise each of many flows would search all the time
+	swapPause   = 50e3               // ns after one that made no difference between two sources smaller
 )
 
 // sources counts the flows that have a slot and were never paired, by the hash of their source. Each source has a count in both rows, which it
@@ -57,9 +58,11 @@ type pause struct {
 // Reclaim takes back empty slots, under Store.Lock, when a flow of a source gets none, or no group. It looks at a few slots, which lie far apart: near each
 // other are often those of one kind of flows. again: there is one now, or will be after an eviction. If it finds no empty one it returns the slot of a flow to be evicted: one that has ended, or the one that has no peer flow and whose
 // source has most such flows, if these are more than those of the given source. Then the caller has the lock of the victim's group, has to empty the
-// slot, and to call Evicted.
+// slot, and to call Evicted. Where that only makes the victim's source the one with fewer, it pauses, too: of more flows than there are slots, those of
+// sources with as many flows would otherwise evict each other with every packet.
 func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bool) (victim Slot, found, again bool) {
-	most := s.unpaired.count(source)
+	own := s.unpaired.count(source)
+	most := own
 	if now < s.full.until && most >= s.full.flows {
 		return victim, false, false
 	}
@@ -91,7 +94,9 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 		victim.g.lock.Release()
 		return Slot{}, false, false
 	}
-	s.full = pause{}
+	if s.full = (pause{}); most <= own+2 { // one more than own, and one for its age
+		s.full = pause{now + swapPause, own}
+	}
 	return victim, true, true
 }
 

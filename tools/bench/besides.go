@@ -76,7 +76,7 @@ func besides(name, what, peer string, with, without starter, others ...starter) 
 func (b *bench) runningOf(l *layout, name string, change func(*gatewaySetup)) (*process, error) {
 	s := gatewaySetup{
 		Workers: []int{b.core}, MainCore: b.mainCore, Hugepages: b.hugepages, Burst: b.burst, Room: l.room,
-		Devices: l.devices, Frames: l.frames, Flows: l.flows, API: filepath.Join(b.dir, name+".sock"),
+		Devices: l.devices, Frames: l.frames, Kept: l.kept, Flows: l.flows, API: filepath.Join(b.dir, name+".sock"),
 	}
 	if change != nil {
 		change(&s)

@@ -96,7 +96,7 @@ func callgrind(t *testing.T, binary string, w *work, few, many int) (instruction
 	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
 		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
 	// Valgrind 3.19 has no RDTSCP, which the runtime uses where two threads want one lock, so mostly on a busy machine.
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off", "GOGC=off")
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off"+w.settings(), "GOGC=off")
 	said := &tail{}
 	c.Stderr = said
 	out, err := c.Output()

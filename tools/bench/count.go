@@ -36,6 +36,7 @@ const countedFlows = 1024
 var works = []work{
 	{"backend", false, nil, often},
 	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
+	{"forward-ipv4-go", false, func(*dataplane.Policy) {}, often},
 	{"forward-ipv6", true, func(*dataplane.Policy) {}, often},
 	{"mark", false, markAll, often},
 	{"mark-ipv6", true, markAll, often},
@@ -49,6 +50,15 @@ var works = []work{
 	{"follow-all", false, func(*dataplane.Policy) {}, 1_000_000},
 	{"backend-mixed", false, nil, often},
 	{"forward-mixed", false, func(*dataplane.Policy) {}, often},
+	{"forward-mixed-go", false, func(*dataplane.Policy) {}, often},
+}
+
+// settings are GODEBUG's for a work: with -go it is done as on a processor without AVX2, by the twins in Go that run on other architectures, too.
+func (w *work) settings() string {
+	if strings.HasSuffix(w.name, "-go") {
+		return ",cpu.avx2=off,cpu.avx=off"
+	}
+	return ""
 }
 
 // Times between two bursts, ns: seldom is so long that each packet is one to notify about, though no sender reacts.
@@ -155,7 +165,7 @@ func (w *work) config(c *dataplane.Config) {
 
 // frames are those that a port receives over and over, or two ports in turn.
 func (w *work) frames() (by [][][]byte, err error) {
-	if strings.HasSuffix(w.name, "-mixed") {
+	if strings.Contains(w.name, "-mixed") {
 		m, err := newMix()
 		return m.frames[:], err
 	}

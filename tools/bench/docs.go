@@ -59,11 +59,12 @@ func replaceFigures(document, begin, figures string) (string, error) {
 
 // headlines are the rows whose figures lead docs/performance.md.
 var headlines = []struct{ name, traffic string }{
-	{"fwd_mixed_csum", "mixed, as in captures: sizes, opcodes, IPv4 and IPv6, VLANs, CNPs, CM"},
-	{"fwd64_1k_csum", "64-byte class, IPv4, 1,024 flows"},
-	{"fwd1k_csum", "payloads of 1 KB, IPv4, 1,024 flows"},
-	{"fwd1k_io", "payloads of 1 KB, IPv4, 1,024 flows"},
-	{"fwd64_1m_csum", "64-byte class, IPv4, 1,048,576 flows"},
+	{"nic_mixed_cold_csum", "mixed, as in captures: opcodes, IPv4 and IPv6, VLANs, CNPs, CM; headers in memory"},
+	{"nic_mixed_cold_5tswap", "the same"},
+	{"nic_mixed_warm_csum", "the same, headers in L3"},
+	{"nic64v6_1k_cold_csum", "IPv6, 1,024 flows, headers in memory"},
+	{"nic64_1m_cold_csum", "IPv4, 1,048,576 flows, headers in memory"},
+	{"fwd1k_csum", "payloads of 1 KB, IPv4, 1,024 flows, on ports that copy frames"},
 }
 
 // headline is the first table of docs/performance.md, and the cores that ports need.

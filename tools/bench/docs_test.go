@@ -24,9 +24,11 @@ func madeUp() *result {
 		r.Rows = append(r.Rows, x)
 	}
 	add("fwd64_1k_csum", "Mpps", "testpmd csum", 0.95, false, []float64{19, 19.2, 19.1}, []float64{20, 20, 20})
-	add("fwd1k_io", "Mpps", "testpmd io", 0.7, false, []float64{6, 6, 6}, []float64{9, 9, 9})
+	add("nic64_1k_cold_csum", "Mpps", "testpmd csum", 0.95, false, []float64{19, 19.2, 19.1}, []float64{20, 20, 20})
+	add("nic_mixed_cold_csum", "Mpps", "testpmd csum", 1, false, []float64{16, 16, 16}, []float64{15, 15, 15})
+	add("nic_mixed_cold_5tswap", "Mpps", "testpmd 5tswap", 0.9, false, []float64{16, 16, 16}, []float64{24, 24, 24})
 	add("fwd1k_csum", "Mpps", "testpmd csum", 0.9, false, []float64{6, 6, 6}, []float64{6.5, 6.5, 6.5})
-	add("fwd64_1m_csum", "Mpps", "testpmd csum", 0.9, false, []float64{3, 4, 5}, []float64{4, 4, 4})
+	add("nic64_1m_cold_csum", "Mpps", "testpmd csum", 0.9, false, []float64{3, 4, 5}, []float64{4, 4, 4})
 	add("cost_1k_csum", "ns", "testpmd csum", 0, true, []float64{52, 52, 52}, []float64{50, 50, 50})
 	add("cost_16k_csum", "ns", "testpmd csum", 0, true, []float64{90, 90, 90}, []float64{80, 80, 80})
 	add("cost_128k_csum", "ns", "testpmd csum", 0, true, []float64{100, 150, 200}, []float64{100, 100, 100})

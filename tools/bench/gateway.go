@@ -18,7 +18,8 @@ type gatewaySetup struct {
 	Burst     int
 	Devices   []string
 	Room      int
-	Frames    int    // that the devices keep
+	Frames    int    // of the captures
+	Kept      int    // of these, in the gateway's buffers
 	Flows     int    // a worker's
 	Law       bool   // the control law responds, not thresholds
 	Respond   string // to every packet: "mark", "notify", or nothing
@@ -88,7 +89,7 @@ func list(numbers []int) string { return strings.ReplaceAll(fmt.Sprint(numbers),
 func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, error) {
 	s := gatewaySetup{
 		Workers: []int{b.core}, MainCore: b.mainCore, Hugepages: b.hugepages, Burst: b.burst, Room: l.room,
-		Devices: l.devices, Frames: l.frames, Flows: l.flows,
+		Devices: l.devices, Frames: l.frames, Kept: l.kept, Flows: l.flows,
 	}
 	if l.qpMap != "" {
 		s.QPMap = filepath.Join(b.dir, "qpmap.yaml")
@@ -102,15 +103,15 @@ func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, erro
 	if b.profiles != "" {
 		s.Profile = filepath.Join(b.profiles, l.name+".pprof")
 	}
-	return b.child("gateway", &s)
+	return b.child("gateway", &s, l.environment()...)
 }
 
-// child starts this program as a process that runs cnpgate's code.
-func (b *bench) child(command string, s *gatewaySetup) (*process, error) {
+// child starts this program as a process that runs cnpgate's code, behind the arguments of a program that starts it.
+func (b *bench) child(command string, s *gatewaySetup, behind ...string) (*process, error) {
 	s.Short = b.short
 	setup, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	return startChild("cnpgate", b.self, command, string(setup))
+	return startChild("cnpgate", append(behind, b.self, command, string(setup))...)
 }

@@ -75,7 +75,7 @@ func (g *rig) deviceConfig() dpdk.Config {
 	c := g.config
 	d := dpdk.Config{
 		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, MainCore: g.setup.MainCore, Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
-		Frames: assemble.Frames(c, len(c.DPDK.Workers)) + g.setup.Frames, DataRoom: g.setup.Room, LeastRoom: smallRoom,
+		Frames: assemble.Frames(c, len(c.DPDK.Workers)) + g.setup.Kept, DataRoom: g.setup.Room, LeastRoom: smallRoom,
 	}
 	for i := range c.Ports {
 		d.Ports = append(d.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device}) // these devices ask for no MTU

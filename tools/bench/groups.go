@@ -16,7 +16,15 @@ func groups() []group {
 	}
 	million := traffic{flows: 1 << 20, payload: smallest}
 	packed := traffic{flows: 1 << 20, payload: smallest, packed: true}
-	all := []group{
+	all := onNIC("nic_mixed", "as in captures", (*bench).mixed, goals{"csum": 1, "5tswap": 0.9})
+	for _, g := range slices.Concat(
+		onNIC("nic64_1k", "64-byte class, IPv4, 1,024 flows", bothOf(few(traffic{})), goals{"csum": 1, "5tswap": 0.9}),
+		onNIC("nic64v6_1k", "64-byte class, IPv6, 1,024 flows", bothOf(few(traffic{v6: true})), goals{"csum": 1, "5tswap": 0.9}),
+	) {
+		all = append(all, more(g))
+	}
+	all = append(all, needs(onNIC("nic64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", bothOf(million), goals{"csum": 0.85})[0], 3, 1.5))
+	all = append(all, []group{
 		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
 		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.89}),
 		forwarding("fwd64v6_1k", "64-byte class, IPv6, 1,024 flows", few(traffic{v6: true}), "", goals{"csum": 0.79}),
@@ -37,7 +45,7 @@ func groups() []group {
 		waiting("reaction", "from a packet over K_max to its notification", "notify", 3),
 		waiting("latency", "from fabric to WAN port, idle", "", 3),
 		hashing("_1k", 1<<10, 1, 1), needs(hashing("", 1<<20, 1.1, 1), 2, 0.5),
-	}
+	}...)
 	for _, flows := range growth {
 		g := growing(flows)
 		switch {
@@ -76,7 +84,12 @@ type goals map[string]float64
 
 // forwarding is the rows of one kind of traffic, one for each of testpmd's modes.
 func forwarding(name, what string, t traffic, respond string, wanted goals) group {
-	return forwardingOf(name, what, func(b *bench, name string) (*layout, error) { return b.both(name, t, 1) }, respond, wanted)
+	return forwardingOf(name, what, bothOf(t), respond, wanted)
+}
+
+// bothOf makes layouts in which each port receives half of the flows.
+func bothOf(t traffic) func(*bench, string) (*layout, error) {
+	return func(b *bench, name string) (*layout, error) { return b.both(name, t, 1) }
 }
 
 // forwardingOf is forwarding on the layout that make makes.

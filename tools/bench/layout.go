@@ -13,6 +13,8 @@ type layout struct {
 	captures []string // of the fabric port and the WAN port
 	devices  []string // as EAL's --vdev takes them
 	frames   int      // of both captures
+	kept     int      // of these, in the program's buffers
+	preload  string   // library that the programs need for the devices, "" for none
 	flows    int
 	length   int // bytes of a frame
 	room     int // bytes of data in a buffer
@@ -101,6 +103,7 @@ func (l *layout) receive(path string, frames int) {
 	}
 	l.devices = append(l.devices, device+",infinite_rx=1")
 	l.frames += frames * l.queues
+	l.kept = l.frames
 }
 
 // roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
@@ -115,7 +118,7 @@ const frameHead = 14 + 2*4
 // spareMbufs is the number of mbufs for forwarding: bursts and caches.
 const spareMbufs = 8192
 
-func (l *layout) mbufs() int { return l.frames + spareMbufs }
+func (l *layout) mbufs() int { return l.kept + spareMbufs }
 
 // testpmdMemory is the memory that testpmd needs without hugepages, MiB. Its pools let no buffer cross a page.
 func (l *layout) testpmdMemory() int {

@@ -86,14 +86,16 @@ func (r *result) rates() map[string]float64 {
 // lineOverhead is the overhead of a frame on the line in bytes: preamble, FCS and gap (IEEE 802.3).
 const lineOverhead = 24
 
-// sizes are the frame sizes for which cores are calculated: bytes without FCS, and the group with cnpgate's rate for such frames.
+// sizes are the frame sizes for which cores are calculated: bytes without FCS, and the group with cnpgate's rate for such frames. It doesn't depend on
+// the payload, which a NIC's core never reads.
 var sizes = []struct {
 	name, group string
 	octets      int
 }{
-	{"64-byte class", "fwd64_1k", 60},
-	{"1 KB payload", "fwd1k", len(traffic{payload: 1 << 10}.frame())},
-	{"4 KB payload", "fwd4k", len(traffic{payload: 4 << 10}.frame())},
+	{"64-byte class", "nic64_1k_cold", 60},
+	{"IMIX", "nic_mixed_cold", (7*60 + 4*572 + 1514) / 12},
+	{"1 KB payload", "nic_mixed_cold", len(traffic{payload: 1 << 10}.frame())},
+	{"4 KB payload", "nic_mixed_cold", len(traffic{payload: 4 << 10}.frame())},
 }
 
 var (
@@ -146,7 +148,7 @@ func portTables(rates map[string]float64) string {
 		for _, rate := range portRates {
 			octets := bdp(rate, rtt)
 			fmt.Fprintf(&t, " %s |", gib(octets))
-			for _, s := range sizes[1:] {
+			for _, s := range sizes[2:] {
 				fmt.Fprintf(&t, " %s |", gib(octets/float64(s.octets)*bufferOctets(roomOf(s.octets))))
 			}
 		}

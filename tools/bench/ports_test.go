@@ -23,7 +23,7 @@ func TestPorts(t *testing.T) {
 			t.Errorf("%s: %f, expected %f", c.what, c.got, c.want)
 		}
 	}
-	tables := portTables(map[string]float64{"fwd64_1k": 20e6})
+	tables := portTables(map[string]float64{"nic64_1k_cold": 20e6})
 	for _, row := range []string{
 		"| 100G | 64-byte class | 148.8 M | 297.6 M | 15 (14.88) |", "| 400G | 4 KB payload | 11.97 M | 23.93 M | not measured |", "| 10ms | 119 MiB |",
 	} {

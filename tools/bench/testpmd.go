@@ -23,8 +23,8 @@ type testpmdMode struct {
 }
 
 func startTestpmd(b *bench, l *layout) (*testpmd, error) {
-	args := append([]string{"stdbuf", "-oL", "dpdk-testpmd"}, b.eal(l.testpmdMemory())...)
-	args = append(args, fmt.Sprintf("--lcores=0@%d,1@%d", b.mainCore, b.core))
+	args := append(l.environment(), "stdbuf", "-oL", "dpdk-testpmd")
+	args = append(append(args, b.eal(l.testpmdMemory())...), fmt.Sprintf("--lcores=0@%d,1@%d", b.mainCore, b.core))
 	for _, d := range l.devices {
 		args = append(args, "--vdev", d)
 	}
