@@ -12,25 +12,29 @@ import (
 )
 
 // showConfigCommand prints the configuration in force.
-func showConfigCommand() *cobra.Command {
-	var f showFlags
-	var diff, asRead bool
+func showConfigCommand(f *showFlags) *cobra.Command {
+	var diff, asRead, history bool
 	c := &cobra.Command{
-		Use:   "config [--diff | --as-read] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the configuration of the running gateway, with defaults, or how its file differs",
+		Use:   "config [--diff | --as-read | --history] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the configuration of the running gateway, with defaults, how its file differs, or its reloads",
 		Long: `The keys of the file with their values, and as comments the defaults of the others and what is calculated for each port, such as the depth above which senders
 are notified; cnpgate check reads it. Comments at the top have the file's name, the SHA-256 of its text, and what is in force besides the file. --diff prints instead
-what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. -o json prints the API's
-answer to GET /v1/config, or with --diff to POST /v1/reload?dry_run=true.`,
+what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. --history prints a line for
+each of the latest 64 reloads, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in force
+afterwards, and the changed keys or the error. -o json prints the API's answer to GET /v1/config, with --diff to POST /v1/reload?dry_run=true, with --history to
+GET /v1/reloads.`,
 	}
 	f.command(c, showable{})
 	c.Flags().BoolVar(&diff, "diff", false, "what the present file would change")
 	c.Flags().BoolVar(&asRead, "as-read", false, "the text of the file as the gateway read it")
-	c.MarkFlagsMutuallyExclusive("diff", "as-read")
+	c.Flags().BoolVar(&history, "history", false, "the latest reloads: what changed, or why it was refused")
+	c.MarkFlagsMutuallyExclusive("diff", "as-read", "history")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case diff:
-			return (&reloadFlags{showFlags: f, dryRun: true}).reload(c)
+			return (&reloadFlags{showFlags: *f, dryRun: true}).reload(c)
+		case history:
+			return f.show(c, printed(api.ReloadsPath, printReloads))
 		case asRead:
 			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error { return printConfig(to, c, "", c.Text) }))
 		}

@@ -18,8 +18,7 @@ import (
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-func showPortsCommand() *cobra.Command {
-	var f showFlags
+func showPortsCommand(f *showFlags) *cobra.Command {
 	var interval time.Duration
 	c := f.command(&cobra.Command{
 		Use:   "ports [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",

@@ -44,8 +44,7 @@ const (
 	techMost = 64 << 20         // bytes of one file
 )
 
-func showTechCommand() *cobra.Command {
-	var f showFlags
+func showTechCommand(f *showFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tech [FILE|-] [--socket PATH | --config FILE]",
 		Short: "Write a support bundle: versions, configuration, state, counters, log and facts of the host, without secrets",
@@ -54,6 +53,11 @@ facts of the host. Passwords in URLs are replaced; keys and tokens aren't read. 
 is also made if the gateway doesn't answer.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, name := range []string{"output", "watch", "wide"} {
+				if c.Flags().Changed(name) {
+					return seeHelp(c, fmt.Errorf("show tech writes an archive, once, and has no --%s; leave it out", name))
+				}
+			}
 			socket, err := f.where(c)
 			if err != nil {
 				return err
@@ -77,7 +81,7 @@ is also made if the gateway doesn't answer.`,
 			return printLine(c, nil, "wrote "+name)
 		},
 	}
-	return f.ofGateway(c)
+	return asksGateway(c)
 }
 
 // techBundle is a support bundle that is being written.

@@ -14,7 +14,7 @@ import (
 type Fleet struct {
 	Site     string        `key:"site" form:"name" required:"given"`
 	Name     string        `key:"name" form:"name"`
-	Key      string        `key:"key" required:"given" expects:"the path of a file that 'cnpgate agent keygen' has written"` // with the gateway's nkey seed
+	Key      string        `key:"key" required:"given" expects:"the path of a file that 'cnpgate fleet keys' has written"` // with the gateway's nkey seed
 	Members  []FleetMember `key:"members" required:"given" items:"1" most:"64" expects:"this gateway and at least one other, each with name and key"`
 	Hosts    []FleetHost   `key:"hosts"`
 	Embedded bool          `key:"embedded" default:"false"` // a nats-server runs in the gateway, at Listen
@@ -134,6 +134,6 @@ func (r *fleetResolver) checkKey(k *string) {
 		return
 	}
 	if len(*k) != length || (*k)[0] != 'U' || strings.Trim(*k, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		r.Problem(k, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate agent keygen` prints them", yamldoc.Quote(*k), length)
+		r.Problem(k, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate fleet keys` prints them", yamldoc.Quote(*k), length)
 	}
 }
