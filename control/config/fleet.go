@@ -22,9 +22,10 @@ type Fleet struct {
 	Peers    []string      `key:"peers" most:"63"`   // URLs of the other gateways' servers, with Embedded
 	Servers  []string      `key:"servers" most:"16"` // URLs of an external cluster, without
 	TLS      *FleetTLS     `key:"tls"`
-	Flows    int           `key:"flows" form:"count" default:"32Ki" min:"1Ki" max:"16Mi"` // of other gateways that are known at a time
+	Flows    int           // of other gateways that are known at a time
 	Pairs    int           `key:"pairs" form:"count" default:"64Ki" min:"1Ki" max:"16Mi"` // of other gateways that are kept for successors
 	Episodes FleetEpisodes `key:"episodes"`
+	_        struct{}      `key:"flows" removed:"it is flows.paired now; remove the key"`
 }
 
 // FleetMember is a gateway of the site.
@@ -51,8 +52,11 @@ type FleetTLS struct {
 type FleetEpisodes struct {
 	Store    string        `key:"store"` // directory; "": with an embedded server, they are kept in memory
 	Keep     time.Duration `key:"keep" default:"168h" min:"1h" max:"8760h"`
-	MaxBytes uint64        `key:"max_bytes" form:"size" default:"64MB" min:"1MB" max:"4095MiB"`
+	MaxBytes uint64
+	_        struct{} `key:"max_bytes" removed:"it is always 64MB now; remove the key"`
 }
+
+const episodesBytes = 64e6 // of the stream of episodes; the oldest go first
 
 // fleetResolver resolves the fleet section.
 type fleetResolver struct{ *resolver }
@@ -68,6 +72,7 @@ func (r *fleetResolver) resolve(cfg *Config) {
 		}
 		return
 	}
+	s.Flows, s.Episodes.MaxBytes = cfg.Dataplane.Paired, episodesBytes
 	cfg.Dataplane.PeerFlows, cfg.Dataplane.PeerAging = s.Flows, int64(fleet.FlowLifetime)
 	if !r.Given(&s.Name) {
 		if s.Name = cfg.Name; cfg.Name != "" && !wire.ValidName(cfg.Name) {

@@ -49,11 +49,7 @@ func (r *notificationResolver) resolve(p *dataplane.Policy) {
 		b.Code.FastCNPTraceOption = n.FastCNP.TraceOptionType
 	}
 	b.Code.LongHaulICMPv6Type, b.Code.ExtensionClass, b.Code.ProxyPort = n.LongHaulCNP.ICMPv6Type, n.LongHaulCNP.ExtensionClass, r.doc.Proxy.Port
-	dscp := n.DSCP
-	if r.Given(&s.DSCP) {
-		dscp = s.DSCP
-	}
-	own.Own, own.Class, own.MayFragment, own.HopLimit, own.FromGateway = true, dscp<<2|uint8(s.ECN), !s.DontFragment, s.TTL, s.FromGateway
+	own.Own, own.Class, own.HopLimit, own.FromGateway = true, n.DSCP<<2|uint8(s.ECN), s.TTL, s.FromGateway
 	own.OwnPort, own.Port = r.Given(&s.SourcePort), s.SourcePort
 	p.Who.CNPFromGateway = s.FromGateway
 	if x := &n.LongHaulCNP.Extensions; x.Timestamp || x.Device != "" || x.Path != "" {

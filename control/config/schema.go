@@ -67,12 +67,12 @@ type pacingSection struct {
 	Enabled  bool           `key:"enabled" default:"false" reload:"resize"`
 	Senders  []netip.Prefix `key:"senders"`
 	HostRate uint64         `key:"host_rate" form:"rate" min:"1Mbps" max:"10Tbps"`
-	Floor    uint64         `key:"floor" form:"rate" min:"100kbps" max:"10Tbps"`
-	Keep     int64          `key:"keep_percent" min:"1" max:"99"`
-	Interval time.Duration  `key:"interval" min:"0s" max:"1s"`
-	Hold     time.Duration  `key:"hold" min:"0s" max:"10s"`
 	Recovery time.Duration  `key:"recovery" min:"1us" max:"10s"`
 	Capacity uint64         `key:"capacity" form:"size" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
+	_        struct{}       `key:"floor" removed:"it follows from host_rate now; remove the key"`
+	_        struct{}       `key:"keep_percent" removed:"it follows from the port's role now; remove the key"`
+	_        struct{}       `key:"interval" removed:"it follows from the port's role and rtt now; remove the key"`
+	_        struct{}       `key:"hold" removed:"it follows from the port's role and rtt now; remove the key"`
 }
 
 type boundsSection struct {
@@ -81,8 +81,8 @@ type boundsSection struct {
 }
 
 type stampSection struct {
-	Peer     netip.Addr    `key:"peer"`
-	Interval time.Duration `key:"interval" default:"1s" min:"10ms" max:"10s"`
+	Peer netip.Addr `key:"peer"`
+	_    struct{}   `key:"interval" removed:"it is always 1s now; remove the key"`
 }
 
 type classSection struct {
@@ -104,9 +104,9 @@ type flowControlSection struct {
 }
 
 type watchdogSection struct {
-	Action      int           `key:"action" default:"drop" one:"drop|forward|alert"`
-	Detection   time.Duration `key:"detection_time" default:"200ms" min:"100ms" max:"5s"`
-	Restoration time.Duration `key:"restoration_time" default:"200ms" min:"100ms" max:"1m"`
+	Action    int           `key:"action" default:"drop" one:"drop|forward|alert"`
+	Detection time.Duration `key:"detection_time" default:"200ms" min:"100ms" max:"5s"`
+	_         struct{}      `key:"restoration_time" removed:"it is detection_time now; remove the key"`
 }
 
 type profileSection struct {
@@ -119,13 +119,13 @@ type profileSection struct {
 	VECN        uint64        `key:"v_ecn" form:"decimal" mode:"thresholds" min:"0.0001" max:"100"`    // least: a millionth, as congestion counts
 	VGrowth     uint64        `key:"v_growth" form:"rate" mode:"thresholds" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
 	Interval    time.Duration `key:"interval" mode:"thresholds" default:"100us" min:"1us" max:"1h"`
-	Flows       int64         `key:"flows_per_round" mode:"thresholds" default:"16" min:"1" max:"16"`
 	Actions     []int         `key:"actions" mode:"thresholds" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
 	Policy      []rungSection `key:"policy" mode:"thresholds" items:"1" most:"16"`
 	Resume      int64         `key:"resume_percent" mode:"thresholds" default:"50" min:"0" max:"100"`
 	OnArrival   bool          `key:"ce_on_arrival" default:"false"`
 	ClearCE     bool          `key:"clear_ce" default:"false"`
 	Adjust      adjustSection `key:"adjust" absent:"off" mode:"thresholds"`
+	_           struct{}      `key:"flows_per_round" removed:"it is always 16 now; remove the key"`
 }
 
 type adjustSection struct {
@@ -195,14 +195,15 @@ type switchSection struct {
 }
 
 type standardSection struct {
-	Enabled      bool   `key:"enabled" default:"false"`
-	FromGateway  bool   `key:"source" default:"receiver" one:"receiver|gateway"`
-	DSCP         uint8  `key:"dscp" min:"0" max:"63"`
-	ECN          int    `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0"` // in the order of the code points
-	DontFragment bool   `key:"dont_fragment" default:"true"`
-	TTL          uint8  `key:"ttl" default:"64" min:"1" max:"255"`
-	SourcePort   uint16 `key:"source_port" min:"0" max:"65535"`
-	Mode         int    `key:"mode" default:"send" one:"send|observe"`
+	Enabled     bool   `key:"enabled" default:"false"`
+	FromGateway bool   `key:"source" default:"receiver" one:"receiver|gateway"`
+	ECN         int    `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0"` // in the order of the code points
+	TTL         uint8  `key:"ttl" default:"64" min:"1" max:"255"`
+	SourcePort  uint16 `key:"source_port" min:"0" max:"65535"`
+	Mode        int    `key:"mode" default:"send" one:"send|observe"`
+
+	_ struct{} `key:"dscp" removed:"notifications.dscp is that of all kinds; remove the key"`
+	_ struct{} `key:"dont_fragment" removed:"Don't Fragment is always set now; remove the key"`
 }
 
 type limitsSection struct {
