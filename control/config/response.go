@@ -86,7 +86,7 @@ func (r *portResolver) checkSenders() {
 	case dataplane.Role(s.Role) == dataplane.WAN && (!r.Given(&c.Senders) || r.Valid(&c.Senders) && len(c.Senders) == 0):
 		r.Problem(&c.Enabled, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name)
-	case dataplane.Role(s.Role) == dataplane.WAN && !law && !r.Given(&r.doc.Domain) && !(r.doc.Proxy.Enabled && len(r.doc.Proxy.Sources) > 0):
+	case dataplane.Role(s.Role) == dataplane.WAN && !law && !r.Given(&r.doc.Domain) && !(r.doc.Proxy.Enabled != kindOff && len(r.doc.Proxy.Sources) > 0):
 		r.Problem(&c.Senders, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}

@@ -152,6 +152,13 @@ type endpointSection struct {
 	Accepts []Format     `key:"accepts" form:"accepted" required:"yes" unique:"%" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
 }
 
+// Values of enabled of a kind of notification, by their numbers in the schema: not sent, sent, or counted as if it were sent.
+const (
+	kindOff = iota
+	kindSent
+	kindObserved
+)
+
 type notificationsSection struct {
 	Mode        int             `key:"mode" default:"send" one:"send|observe"`
 	DSCP        uint8           `key:"dscp" default:"48" min:"0" max:"63"`
@@ -164,22 +171,22 @@ type notificationsSection struct {
 }
 
 type fastCNPSection struct {
-	Enabled              bool  `key:"enabled" default:"false"`
-	OptionType           uint8 `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
-	TraceOptionType      uint8 `key:"trace_option_type" min:"0x80" max:"0x9F"`
-	ICRCExtensionHeaders bool  `key:"icrc_extension_headers" default:"true"`
-	Mode                 int   `key:"mode" default:"send" one:"send|observe"`
+	Enabled              int      `key:"enabled" default:"false" one:"false|true|observe"`
+	OptionType           uint8    `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
+	TraceOptionType      uint8    `key:"trace_option_type" min:"0x80" max:"0x9F"`
+	ICRCExtensionHeaders bool     `key:"icrc_extension_headers" default:"true"`
+	_                    struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type longHaulSection struct {
-	Enabled         bool              `key:"enabled" default:"false"`
+	Enabled         int               `key:"enabled" default:"false" one:"false|true|observe"`
 	ICMPv6Type      uint8             `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
 	ExtensionClass  uint8             `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
 	ReducePercent   int64             `key:"reduce_percent" mode:"thresholds" default:"30" min:"1" max:"100"`
 	DiscloseMetrics bool              `key:"disclose_metrics" default:"true"`
 	Metric          int               `key:"metric" default:"trigger" one:"trigger|depth|growth|marking|rtt"`
 	Extensions      extensionsSection `key:"extensions"`
-	Mode            int               `key:"mode" default:"send" one:"send|observe"`
+	_               struct{}          `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type extensionsSection struct {
@@ -188,22 +195,23 @@ type extensionsSection struct {
 	Path      string `key:"path" form:"name"`
 }
 
-// switchSection is a format with only two settings: whether it is enabled, and whether it is sent or only observed.
+// switchSection is a format with one setting: whether it is sent, or only observed.
 type switchSection struct {
-	Enabled bool `key:"enabled" default:"false"`
-	Mode    int  `key:"mode" default:"send" one:"send|observe"`
+	Enabled int `key:"enabled" default:"false" one:"false|true|observe"`
+
+	_ struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type standardSection struct {
-	Enabled     bool   `key:"enabled" default:"false"`
+	Enabled     int    `key:"enabled" default:"false" one:"false|true|observe"`
 	FromGateway bool   `key:"source" default:"receiver" one:"receiver|gateway"`
 	ECN         int    `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0"` // in the order of the code points
 	TTL         uint8  `key:"ttl" default:"64" min:"1" max:"255"`
 	SourcePort  uint16 `key:"source_port" min:"0" max:"65535"`
-	Mode        int    `key:"mode" default:"send" one:"send|observe"`
 
 	_ struct{} `key:"dscp" removed:"notifications.dscp is that of all kinds; remove the key"`
 	_ struct{} `key:"dont_fragment" removed:"Don't Fragment is always set now; remove the key"`
+	_ struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type limitsSection struct {
@@ -224,8 +232,7 @@ type domainSection struct {
 }
 
 type proxySection struct {
-	Enabled bool               `key:"enabled" default:"false"`
-	Mode    int                `key:"mode" default:"send" one:"send|observe"`
+	Enabled int                `key:"enabled" default:"false" one:"false|true|observe"`
 	Listen  netip.Addr         `key:"listen"`
 	Port    uint16             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
 	Senders []senderSection    `key:"senders"`
@@ -234,6 +241,7 @@ type proxySection struct {
 	BGP     *BGP               `key:"bgp" absent:"off"`
 	OSPF    *OSPF              `key:"ospf" absent:"off"`
 	OSPF6   *OSPF6             `key:"ospf6" absent:"off"`
+	_       struct{}           `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type proxyLimitsSection struct {

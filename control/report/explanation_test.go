@@ -50,7 +50,7 @@ func TestGates(t *testing.T) {
 		{name: "QP", old: "10.9.0.9", new: "10.9.0.8", gate: "source-qp", reason: "source-qp-unknown", key: "qp_map, or a hint by the API"},
 		{name: "tunnel", in: encapsulate, gate: "recipient", reason: "encapsulated", key: "proxy.senders: add {prefix: 10.1.0.1/32, proxy: ADDRESS}"},
 		{name: "observe", old: "mode: send", new: "mode: observe", gate: "mode", key: "notifications.mode: send"},
-		{name: "observe one kind", old: "enabled: true", new: "enabled: true, mode: observe", gate: "mode", key: "notifications.standard_cnp.mode: send"},
+		{name: "observe one kind", old: "enabled: true", new: "enabled: observe", gate: "mode", key: "notifications.standard_cnp.enabled: true"},
 		{name: "short queue", old: "rate: 1Mbps", new: "rate: 10Gbps", gate: "queue", key: "ports[].rate"},
 		{name: "from the WAN", port: 1, gate: "path", key: "ports[].role"},
 		{name: "silent", silent: 20e9, gate: "flow"},
