@@ -43,7 +43,7 @@ func printRDMASummary(to io.Writer, s *health.Summary) error {
 	}
 	fmt.Fprintln(to)
 	t := newTable(to, "")
-	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
+	t.row("  sent again", fmt.Sprintf("%s, %s%s", cmp.Or(s.Again, plural(int(s.Retransmitted.Packets), "packet")), units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
 	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
 	if s.DroppedHere > 0 {
 		t.row("  dropped by this gateway", fmt.Sprint(s.DroppedHere))

@@ -169,7 +169,7 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 	defer tick.Stop()
 	for {
 		var text bytes.Buffer
-		if isTerminal(to) {
+		if isScreen(to) {
 			text.WriteString(clearScreen)
 		}
 		on.Writer = &text
@@ -202,9 +202,9 @@ func printMode(ctx context.Context, client *api.Client, resource string, to io.W
 		return err
 	}
 	if ports := observing(m); len(ports) > 0 {
-		_, err = fmt.Fprintf(to, "Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.\n", strings.Join(ports, ", "))
+		return printHung(to, "", fmt.Sprintf("Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.", strings.Join(ports, ", ")))
 	}
-	return err
+	return nil
 }
 
 // observing are the names of the ports that only observe.

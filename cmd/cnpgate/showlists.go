@@ -32,7 +32,7 @@ answer to GET /v1/fleet.`,
 			printed(api.RDMAPath, printRDMA)}},
 	{"proxies", "Print which proxies the running gateway notifies, and for which senders",
 		`One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
-configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
+configuration, or the protocol that learned it. The longest prefix of a sender's address counts.
 With --bgp, a line on the BGP speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
 from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason; docs/proxy.md explains the reasons.
 -o json prints the API's answer to GET /v1/proxies, or to GET /v1/bgp.`,
@@ -89,6 +89,9 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 }
 
 func printProxies(to io.Writer, all *api.ProxiesBody) error {
+	if len(all.Proxies) == 0 {
+		return printHung(to, "", "No sender is behind a proxy: the configuration has no proxy.senders, or proxy.enabled is false, and no protocol has learned one.")
+	}
 	return printTable(to, api.Proxies, all.Proxies)
 }
 

@@ -79,7 +79,7 @@ func printMostNotified(ctx context.Context, client *api.Client, to io.Writer) er
 	all, err := api.Get[api.SendersBody](ctx, client, fmt.Sprintf("%s?sort=notifications&limit=%d", api.SendersPath, mostNotified))
 	for i := 0; err == nil && i < len(all.Senders) && all.Senders[i].Notifications > 0; i++ {
 		s := &all.Senders[i]
-		_, err = fmt.Fprintf(to, "%v %s notified %d times about %d flows.\n", s.SourceIP, verb, s.Notifications, s.Flows)
+		_, err = fmt.Fprintf(to, "%v %s notified %s about %s.\n", s.SourceIP, verb, plural(int(s.Notifications), "time"), plural(int(s.Flows), "flow"))
 	}
 	return err
 }

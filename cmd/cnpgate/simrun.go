@@ -59,7 +59,7 @@ type bar struct {
 
 func newBar(w io.Writer, runs []*simRun) *bar {
 	b := &bar{runs: runs, part: make([]float64, len(runs)), shown: -1}
-	if isTerminal(w) {
+	if isScreen(w) {
 		b.w = w
 	}
 	return b
