@@ -47,7 +47,7 @@ func TestGates(t *testing.T) {
 		{name: "not enabled", old: "enabled: true", new: "enabled: false", gate: "format", reason: "not-enabled", key: "notifications.standard_cnp.enabled: true"},
 		{name: "no address", old: "[standard-cnp]", new: "[long-haul-cnp]", gate: "format", reason: "no-gateway-address", key: "gateway.ipv4 and gateway.ipv6"},
 		{name: "action", old: "[standard-cnp]", new: "[ppfc]", gate: "format", reason: "action-not-expressible", key: "profiles.NAME.policy, or endpoints[].accepts"},
-		{name: "QP", old: "10.9.0.9", new: "10.9.0.8", gate: "source-qp", reason: "source-qp-unknown", key: "qp_map, or a hint by the API"},
+		{name: "QP", old: "10.9.0.9", new: "10.9.0.8", gate: "source-qp", reason: "source-qp-unknown", key: "qp_map, or give a hint by cnpgate hint"},
 		{name: "tunnel", in: encapsulate, gate: "recipient", reason: "encapsulated", key: "proxy.senders: add {prefix: 10.1.0.1/32, proxy: ADDRESS}"},
 		{name: "observe", old: "mode: send", new: "mode: observe", gate: "mode", key: "notifications.mode: send"},
 		{name: "observe one kind", old: "enabled: true", new: "enabled: observe", gate: "mode", key: "notifications.standard_cnp.enabled: true"},
