@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +38,9 @@ GET /v1/reloads.`,
 		case history:
 			return f.show(c, printed(api.ReloadsPath, printReloads))
 		case asRead:
-			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error { return printConfig(to, c, "", c.Text) }))
+			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error {
+				return printConfig(paper{to, 0}, c, "", c.Text) // as it is, however long its lines are
+			}))
 		}
 		s := printed(api.ConfigPath, func(io.Writer, *api.Config) error { return nil })
 		s.print = func(ctx context.Context, client *api.Client, to io.Writer) error {
@@ -56,9 +60,22 @@ GET /v1/reloads.`,
 }
 
 func printConfig(to io.Writer, c *api.Config, notices, text string) error {
-	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s%s", c.File, c.ConfigHash, notices, text)
+	text = fmt.Sprintf("# %s, SHA-256 %s\n%s%s", c.File, c.ConfigHash, notices, text)
+	if p, ok := to.(paper); ok && p.columns > 0 {
+		text = longComment.ReplaceAllStringFunc(text, func(line string) string {
+			comment := strings.TrimLeft(line, "# ")
+			if utf8.RuneCountInString(line) <= p.columns {
+				return line
+			}
+			return strings.TrimSuffix(indented(line[:len(line)-len(comment)], comment, p.columns), "\n")
+		})
+	}
+	_, err := io.WriteString(to, text)
 	return err
 }
+
+// longComment is a line that is only a comment; each line of a long one is a comment, too.
+var longComment = regexp.MustCompile(`(?m)^# .*$`)
 
 // printNotices prints what is in force besides the configuration file, such as another mode, and that the file differs.
 func printNotices(ctx context.Context, client *api.Client, to io.Writer, prefix string) error {
