@@ -44,6 +44,7 @@ type table struct {
 	gap    int      // columns between two cells
 	before string   // each line
 	labels []string // before the cells of a column that have a line of their own; nil: none
+	silent bool     // about columns that are left out
 	below  int      // the column from which on each one has a line of its own below the row; 0: none
 }
 
@@ -120,7 +121,7 @@ func (t *table) Flush() error {
 			}
 		}
 	}
-	if len(left) > 0 {
+	if len(left) > 0 && !t.silent {
 		text.WriteString(indented("", "Not shown: "+strings.Join(left, ", ")+" (--wide).", p.columns))
 	}
 	_, err := io.WriteString(t.to, text.String())
