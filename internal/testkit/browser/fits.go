@@ -61,7 +61,7 @@ const misfits = `(() => {
 		if (!rects.length) continue;
 		const picture = e.closest("svg");
 		if (picture) {
-			const box = picture.getBoundingClientRect(), r = e.getBoundingClientRect();
+			const box = picture.getBoundingClientRect(), r = range.getBoundingClientRect();
 			if (r.left < box.left - slack || r.right > box.right + slack || r.top < box.top - slack || r.bottom > box.bottom + slack) found.add("the label " + short(text) + " leaves its picture");
 			labels.set(picture, [...(labels.get(picture) ?? []), [r, text]]);
 			continue;
@@ -82,7 +82,7 @@ const misfits = `(() => {
 		}
 	}
 	for (const all of labels.values()) for (const [i, [a, text]] of all.entries()) for (const [b, other] of all.slice(i + 1)) {
-		if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > slack && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2 * slack) found.add("the labels " + short(text) + " and " + short(other) + " cover each other");
+		if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > slack && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > Math.min(a.height, b.height) / 3) found.add("the labels " + short(text) + " and " + short(other) + " cover each other");
 	}
 	return [...found].slice(0, 12);
 })()`

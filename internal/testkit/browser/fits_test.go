@@ -1,7 +1,11 @@
 package browser
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,6 +27,29 @@ func TestFitsFinds(t *testing.T) {
 	for _, good := range []string{"short", "scrolls", "says", "ok"} {
 		if strings.Contains(found, `"`+good) {
 			t.Errorf("found %q, which fits:\n%s", good, found)
+		}
+	}
+}
+
+// TestDocumentsPictures: no label of a drawing in docs leaves it or covers another one.
+func TestDocumentsPictures(t *testing.T) {
+	files, err := filepath.Glob("../../../docs/*.svg")
+	if err != nil || len(files) < 6 {
+		t.Fatal(files, err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		drawing, err := os.ReadFile(filepath.Join("../../../docs", filepath.Base(r.URL.Path)))
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(append([]byte("<!DOCTYPE html><html lang=en><title>x</title><link rel=icon href=data:,><body>"), drawing...))
+	}))
+	defer server.Close()
+	p := Open(t, "about:blank", View{Width: 1200, Height: 900})
+	for _, file := range files {
+		p.Go(server.URL + "/" + filepath.Base(file))
+		for _, found := range Eval[[]string](p, misfits) {
+			t.Errorf("%s: %s", filepath.Base(file), found)
 		}
 	}
 }
