@@ -82,15 +82,17 @@ func (t *Table) follow(e Ends, paired bool) id {
 	t.stats.Followed++
 	i := id(t.used + 1)
 	if t.used < len(t.connections) {
-		t.used++
+		t.used++ // its memory is zero
 	} else {
 		i = t.oldest()
 		t.stats.Replaced++
 		if t.Replacing != nil {
 			t.show(i)
 		}
+		*t.at(i) = Connection{}
 	}
-	*t.at(i) = Connection{Ends: e, Paired: paired, used: true, epoch: t.epoch}
+	c := t.at(i)
+	c.Ends, c.Paired, c.used, c.epoch = e, paired, true, t.epoch
 	t.list(i)
 	return i
 }

@@ -66,6 +66,9 @@ func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 	flush := func() { _ = out.Flush() } // out fails from then on
 	file := os.Stdin
 	if in != replay.Stdin {
+		if err := capturefile.CheckName(in); err != nil {
+			return decodeEnded(c, nil, err)
+		}
 		if file, err = opened(ctx, in, os.O_RDONLY); err != nil {
 			return decodeEnded(c, nil, fmt.Errorf("capture: %w", err))
 		}

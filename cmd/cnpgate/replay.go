@@ -76,7 +76,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
-	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 13 kB each; the others count in the sums only")
+	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 16 kB each; the others count in the sums only")
 	outputFlag(c, &f.output)
 	wideFlag(c, &f.wide)
 	for _, other := range []string{"config", "fabric", "report", "flows", "forwarded", "emitted"} {

@@ -1,27 +1,22 @@
 package capturefile
 
 import (
-	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 )
 
 // classic reads the frames of a pcap file (draft-ietf-opsawg-pcap). Unlike pcapgo's reader it takes records with more bytes than the frame had on the wire,
 // which some tools write.
 type classic struct {
-	from   *bufio.Reader
-	order  binary.ByteOrder
-	units  time.Duration // of the fraction of a second
-	link   layers.LinkType
-	extra  int // bytes behind a record's header (Alexey Kuznetzov's format)
-	header [fileHeader]byte
-	frame  []byte
+	from  *input
+	order binary.ByteOrder
+	units int64 // ns, of the fraction of a second
+	link  layers.LinkType
+	extra int // bytes behind a record's header (Alexey Kuznetzov's format)
 }
 
 const (
@@ -32,19 +27,17 @@ const (
 	magicModified = 0xa1b2cd34
 )
 
-// newClassic reads the file's header.
-func newClassic(from *bufio.Reader) (*classic, error) {
-	r := &classic{from: from, units: time.Microsecond}
-	b := r.header[:]
-	if _, err := io.ReadFull(from, b); err != nil {
+// newClassic reads the file's header, which begins with a magic number.
+func newClassic(from *input) (*classic, error) {
+	r := &classic{from: from, units: 1000}
+	b, err := from.Peek(fileHeader)
+	if err != nil {
 		return nil, err
 	}
-	if r.order = orderOf(b); r.order == nil {
-		return nil, fmt.Errorf("it begins with %08x", b[:4])
-	}
+	r.order = orderOf(b)
 	switch r.order.Uint32(b) {
 	case magicNano:
-		r.units = time.Nanosecond
+		r.units = 1
 	case magicModified:
 		r.extra = 8
 	}
@@ -52,7 +45,7 @@ func newClassic(from *bufio.Reader) (*classic, error) {
 		return nil, fmt.Errorf("its version is %d.%d, expected 2.4", major, r.order.Uint16(b[6:]))
 	}
 	r.link = layers.LinkType(r.order.Uint32(b[20:]) & 0xffff) // above: whether frames have a frame check sequence
-	return r, nil
+	return r, from.Discard(fileHeader)
 }
 
 // orderOf is the byte order of a pcap file that begins with b; nil if it is none.
@@ -66,34 +59,45 @@ func orderOf(b []byte) binary.ByteOrder {
 	return nil
 }
 
-// LinkType is that of all frames.
-func (r *classic) LinkType() layers.LinkType { return r.link }
+// linkType is that of all frames.
+func (r *classic) linkType() layers.LinkType { return r.link }
 
-// ZeroCopyReadPacketData reads the next frame, which is valid until the one after it is read.
-func (r *classic) ZeroCopyReadPacketData() (_ []byte, info gopacket.CaptureInfo, err error) {
-	b := r.header[:recordHeader+r.extra]
-	if n, err := io.ReadFull(r.from, b); err != nil {
-		if n > 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, info, err
-	}
-	fraction := time.Duration(r.order.Uint32(b[4:])) * r.units
-	length := r.order.Uint32(b[8:])
+// next reads a frame.
+func (r *classic) next(to *record) error {
+	header := recordHeader + r.extra
+	to.size = header
+	b, err := r.from.Peek(header)
 	switch {
+	case begins(b):
+		return errAnother
+	case len(b) < header:
+		return r.cut(b, err)
+	}
+	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
+	switch {
+	case *(*[recordHeader]byte)(b) == [recordHeader]byte{}:
+		return errors.New("the header of its record has only zeros, as after a crash or on a full disk")
 	case length > MaxFrame:
-		return nil, info, fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
-	case fraction >= time.Second && r.order.Uint32(b) == 0 || fraction > 2*time.Second:
-		return nil, info, errors.New("the fraction of its time is more than a second")
+		return fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
+	case fraction >= second && seconds == 0 || fraction > 2*second:
+		return errors.New("the fraction of its time is more than a second")
 	}
-	info.Timestamp = time.Unix(int64(r.order.Uint32(b)), int64(fraction)).UTC()
-	info.CaptureLength, info.Length = int(length), int(r.order.Uint32(b[12:]))
-	if cap(r.frame) < info.CaptureLength {
-		r.frame = make([]byte, info.CaptureLength, MaxFrame)
+	to.length = r.order.Uint32(b[12:])
+	if to.at, err = instant(seconds, fraction); err != nil {
+		return err
 	}
-	r.frame = r.frame[:info.CaptureLength]
-	if _, err := io.ReadFull(r.from, r.frame); err != nil {
-		return nil, info, unexpected(err)
+	to.size += int(length)
+	if b, err = r.from.Peek(to.size); len(b) < to.size {
+		return r.cut(b, err)
 	}
-	return r.frame, info, nil
+	to.octets = b[header:]
+	return r.from.Discard(int64(len(b)))
+}
+
+// cut takes the last bytes of a file that ends within a record, or before one, and returns the error.
+func (r *classic) cut(b []byte, err error) error {
+	if len(b) == 0 {
+		return err
+	}
+	return cmp.Or(r.from.Discard(int64(len(b))), unexpected(err))
 }

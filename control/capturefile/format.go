@@ -1,7 +1,6 @@
 package capturefile
 
 import (
-	"bufio"
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
@@ -10,52 +9,91 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-	xzMagic   = []byte{0xfd, '7', 'z', 'X'}
-	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}
+const (
+	gzipMagic  = "\x1f\x8b"
+	bzip2Magic = "BZh"
+	zstdMagic  = "\x28\xb5\x2f\xfd"
 )
 
 // zstdWindow bounds the memory for reading zstd, bytes: what zstd -19 needs.
 const zstdWindow = 8 << 20
 
-// uncompressed reads a stream that may be compressed by gzip, bzip2 or zstd, which begin with a magic number.
-func uncompressed(b *bufio.Reader) (io.Reader, error) {
+// uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed. by is the format's name.
+func uncompressed(b *input) (plain io.Reader, by string, err error) {
 	magic, err := b.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, gzipMagic):
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("not a valid gzip file: %w", headless(err))
-		}
-		return z, nil
-	case bytes.HasPrefix(magic, []byte("BZh")):
-		return bzip2.NewReader(b), nil
-	case bytes.Equal(magic, zstdMagic):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
-		if err != nil {
-			return nil, fmt.Errorf("not a valid zstd file: %w", err)
-		}
-		return z, nil
-	case bytes.Equal(magic, xzMagic):
-		return nil, errors.New("it is compressed by xz, which isn't read; use xz -dc FILE | cnpgate ... -")
-	case bytes.Equal(magic, lz4Magic):
-		return nil, errors.New("it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -")
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, "", err
 	}
-	return b, nil
+	switch m := string(magic); {
+	case strings.HasPrefix(m, gzipMagic):
+		by = "gzip"
+		plain, err = gzip.NewReader(b)
+	case strings.HasPrefix(m, bzip2Magic):
+		return bzip2.NewReader(b), "bzip2", nil
+	case m == zstdMagic:
+		by = "zstd"
+		plain, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
+	default:
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("not a valid %s file: %w", by, headless(err))
+	}
+	return plain, by, nil
 }
 
-// format is the layout of records.
-type format struct {
-	order binary.ByteOrder
-	ng    bool // pcapng
+// foreign are formats that aren't read, by what they have at an offset, and what to do with them.
+var foreign = []struct {
+	at        int
+	magic, is string
+}{
+	{0, gzipMagic, twice},
+	{0, bzip2Magic, twice},
+	{0, zstdMagic, twice},
+	{0, "\xfd7zXZ", "it is compressed by xz, which isn't read; use xz -dc FILE | cnpgate ... -"},
+	{0, "\x04\x22\x4d\x18", "it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -"},
+	{0, "\x1f\x9d", "it is compressed by compress, which isn't read; use gzip -dc FILE | cnpgate ... -"},
+	{0, "PK\x03\x04", "it is a zip archive; use unzip -p FILE NAME | cnpgate ... -"},
+	{257, "ustar", "it is a tar archive; use tar -xOf FILE NAME | cnpgate ... -"},
+	{0, "snoop\x00", "it is a snoop file; " + convert},
+	{0, "GMBU", "it is a Network Monitor file; " + convert},
+	{0, "RTSS", "it is a Network Monitor file; " + convert},
+}
+
+const (
+	twice    = "it is compressed twice; expected a pcap or pcapng file that is compressed once"
+	convert  = "editcap -F pcapng IN OUT converts what Wireshark reads"
+	foreseen = 262 // bytes that foreign looks at
+)
+
+// unknown is the error for what is neither pcap nor pcapng.
+func unknown(b *input) error {
+	begin, _ := b.Peek(foreseen)
+	for _, f := range foreign {
+		if len(begin) >= f.at && bytes.HasPrefix(begin[f.at:], []byte(f.magic)) {
+			return errors.New(f.is)
+		}
+	}
+	if isText(begin) {
+		return errors.New("not a pcap or pcapng file: it is text; tcpdump -w writes captures")
+	}
+	return fmt.Errorf("not a pcap or pcapng file: it begins with %x; %s", begin[:min(len(begin), 4)], convert)
+}
+
+// isText reports whether b has nothing but printable characters of ASCII and white space.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if (c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
 }
 
 const (
@@ -63,67 +101,63 @@ const (
 	blockHeader  = 8  // bytes of a pcapng block's type and length
 )
 
-// recordSize is the size of the next record, in bytes; 0 if it isn't known. A pcapng file may have other blocks before the frame's.
-func (f format) recordSize(b *bufio.Reader) int {
-	if f.ng {
-		if header, _ := b.Peek(blockHeader); len(header) == blockHeader {
-			return int(f.order.Uint32(header[4:]))
-		}
-		return blockHeader
-	}
-	if header, _ := b.Peek(recordHeader); len(header) == recordHeader {
-		return recordHeader + int(f.order.Uint32(header[8:]))
-	}
-	return recordHeader
-}
-
 // open distinguishes pcap from pcapng by the first word.
-func open(b *bufio.Reader) (format, source, error) {
-	magic, err := b.Peek(12)
-	if len(magic) < 4 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return format{}, nil, err
-		}
-		return format{}, nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
-	}
-	f := format{order: binary.LittleEndian}
-	if binary.BigEndian.Uint32(magic) == sectionHeader {
-		if f.ng = true; len(magic) == 12 && magic[8] == 0x1a { // the byte-order magic of the section header
-			f.order = binary.BigEndian
-		}
+func open(b *input) (source, error) {
+	magic, err := b.Peek(4)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it is cut short in front of the first frame")
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(magic) < 4:
+		return nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
+	case binary.BigEndian.Uint32(magic) == sectionHeader:
 		r, err := newPcapng(b)
 		if err != nil {
-			return f, nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
+			return nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
 		}
-		return f, r, nil
-	}
-	if bytes.HasPrefix(magic, gzipMagic) { // pcapgo would read it
-		return f, nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
+		return r, nil
+	case orderOf(magic) == nil:
+		return nil, unknown(b)
 	}
 	r, err := newClassic(b)
 	if err != nil {
-		return f, nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
+		return nil, fmt.Errorf("not a valid pcap file: %w", headless(err))
 	}
-	f.order = r.order
-	return f, r, nil
+	return r, nil
 }
 
-// begins reports whether another file begins here, as of files that were joined by cat. A section of pcapng belongs to its file.
-func (f format) begins(b *bufio.Reader) bool {
-	magic, _ := b.Peek(8)
-	if len(magic) < 8 {
+// CheckName is the error for a name that can't be that of a file with a capture: "", or a directory's.
+func CheckName(name string) error {
+	if name == "" {
+		return errors.New("capture: its name is empty; expected a file, or - for standard input")
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("capture %s: it is a directory; expected a file: cat %[1]s/* | cnpgate ... - reads all of them as one", name)
+	}
+	return nil
+}
+
+// errAnother says that another file begins where a record was expected, as of files that were joined by cat.
+var errAnother = errors.New("another file begins")
+
+// begins reports whether b is the begin of a file behind a pcap file.
+func begins(b []byte) bool {
+	if len(b) < 8 {
 		return false
 	}
-	switch magic[0] { // the first byte of any magic number
+	switch b[0] { // the first byte of any magic number
 	case 0x0a, 0xa1, 0xd4, 0x4d, 0x34:
 	default:
 		return false
 	}
-	if binary.BigEndian.Uint32(magic) == sectionHeader {
-		return !f.ng
-	}
-	order := orderOf(magic)
-	return order != nil && order.Uint16(magic[4:]) == 2 && order.Uint16(magic[6:]) == 4
+	return binary.BigEndian.Uint32(b) == sectionHeader || isClassic(b)
+}
+
+// isClassic reports whether b is the begin of a pcap file of the version that all have.
+func isClassic(b []byte) bool {
+	order := orderOf(b)
+	return order != nil && order.Uint16(b[4:]) == 2 && order.Uint16(b[6:]) == 4
 }
 
 // headless is the error for a file that ends within its header.

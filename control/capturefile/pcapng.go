@@ -1,22 +1,19 @@
 package capturefile
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
-	"time"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 )
 
 // pcapng reads the frames of a pcapng stream (draft-ietf-opsawg-pcapng), of all its sections. It keeps nothing but the times' resolution of each interface,
 // and skips what else there is, so its memory is bounded whatever the stream has.
 type pcapng struct {
-	from       *bufio.Reader
+	from       *input
 	order      binary.ByteOrder
 	link       layers.LinkType // of the first interface, then of the latest frame
 	linked     bool
@@ -24,7 +21,6 @@ type pcapng struct {
 	left       int64         // bytes of the block that were not read yet
 	scratch    [20]byte
 	frame      []byte
-	comments   []string // of the frame
 }
 
 // description is what an Interface Description Block says.
@@ -59,10 +55,10 @@ const (
 )
 
 // newPcapng reads up to the first interface.
-func newPcapng(from *bufio.Reader) (*pcapng, error) {
+func newPcapng(from *input) (*pcapng, error) {
 	r := &pcapng{from: from, order: binary.LittleEndian}
 	for !r.linked {
-		kind, err := r.next()
+		kind, err := r.block()
 		if err == nil {
 			err = r.describe(kind)
 		}
@@ -73,11 +69,11 @@ func newPcapng(from *bufio.Reader) (*pcapng, error) {
 	return r, nil
 }
 
-// LinkType is that of the latest frame, before the first that of the first interface.
-func (r *pcapng) LinkType() layers.LinkType { return r.link }
+// linkType is that of the latest frame, before the first that of the first interface.
+func (r *pcapng) linkType() layers.LinkType { return r.link }
 
-// next skips the rest of a block, and reads the type and length of the next one.
-func (r *pcapng) next() (kind uint32, err error) {
+// block skips the rest of a block, and reads the type and length of the next one.
+func (r *pcapng) block() (kind uint32, err error) {
 	if err := r.skip(r.left); err != nil {
 		return 0, err
 	}
@@ -87,6 +83,9 @@ func (r *pcapng) next() (kind uint32, err error) {
 			err = r.skip(blockHeader)
 		}
 		return 0, err
+	}
+	if isClassic(b) {
+		return 0, errAnother
 	}
 	if kind = r.order.Uint32(b); kind == sectionHeader {
 		if b, err = r.from.Peek(blockFrame); len(b) < blockFrame {
@@ -126,15 +125,11 @@ func (r *pcapng) read(b []byte) error {
 }
 
 func (r *pcapng) skip(n int64) error {
-	for n > 0 {
-		done, err := r.from.Discard(int(min(n, bufferSize)))
-		n -= int64(done)
-		r.left -= int64(done)
-		if err != nil {
-			return unexpected(err)
-		}
+	if n <= 0 {
+		return nil
 	}
-	return nil
+	r.left -= n
+	return unexpected(r.from.Discard(n))
 }
 
 // unexpected is the error for an end within a block.
@@ -242,43 +237,52 @@ func unitsOf(resolution uint8) (uint64, error) {
 	return units, nil
 }
 
-// ZeroCopyReadPacketData reads the next frame, which is valid until the one after it is read.
-func (r *pcapng) ZeroCopyReadPacketData() (data []byte, info gopacket.CaptureInfo, err error) {
-	for {
-		kind, err := r.next()
+// next reads a frame.
+func (r *pcapng) next(to *record) error {
+	to.size = blockHeader
+	for first := true; ; first = false {
+		kind, err := r.block()
 		if err != nil {
-			return nil, info, err
+			return err
 		}
+		if first { // there may be other blocks before the frame's
+			to.size += int(r.left)
+		}
+		captured := 0
 		switch kind {
 		case enhancedPacket, obsoletePacket:
-			err = r.packetHeader(kind, &info)
+			captured, err = r.packetHeader(kind, to)
 		case simplePacket:
-			err = r.simpleHeader(&info)
+			captured, err = r.simpleHeader(to)
 		default:
 			if err = r.describe(kind); err != nil {
-				return nil, info, err
+				return err
 			}
 			continue
 		}
 		if err != nil {
-			return nil, info, err
+			return err
 		}
-		if cap(r.frame) < info.CaptureLength {
-			r.frame = make([]byte, info.CaptureLength, MaxFrame)
+		if captured > MaxFrame {
+			return fmt.Errorf("it has %d bytes, expected at most %d", captured, MaxFrame)
 		}
-		r.frame, r.comments = r.frame[:info.CaptureLength], nil
+		if cap(r.frame) < captured {
+			r.frame = make([]byte, captured, MaxFrame)
+		}
+		r.frame, to.comments = r.frame[:captured], nil
+		to.octets = r.frame
 		if err = r.read(r.frame); err == nil && kind != simplePacket {
-			err = r.readComments(-info.CaptureLength & 3)
+			err = r.readComments(-captured&3, to)
 		}
 		if err == nil {
 			err = r.skip(r.left) // a frame counts once its whole block has come
 		}
-		return r.frame, info, err
+		return err
 	}
 }
 
 // readComments reads the comments among the options behind a frame and its padding. Options that don't fit the block end the list.
-func (r *pcapng) readComments(padding int) error {
+func (r *pcapng) readComments(padding int, to *record) error {
 	const header, trailer = 4, 4 // bytes: an option's code and length, and the block's length behind the options
 	if r.left < int64(padding)+header+trailer {
 		return nil
@@ -297,7 +301,7 @@ func (r *pcapng) readComments(padding int) error {
 		if total += length; code == optionComment && total <= maxComments {
 			text := make([]byte, length)
 			err = r.read(text)
-			r.comments, padded = append(r.comments, string(text)), padded-int64(length)
+			to.comments, padded = append(to.comments, string(text)), padded-int64(length)
 		}
 		if err == nil {
 			err = r.skip(padded)
@@ -306,56 +310,56 @@ func (r *pcapng) readComments(padding int) error {
 	return err
 }
 
-// packetHeader reads the header of an enhanced packet block, or of the obsolete one.
-func (r *pcapng) packetHeader(kind uint32, info *gopacket.CaptureInfo) error {
+// packetHeader reads the header of an enhanced packet block, or of the obsolete one, and returns the number of captured bytes.
+func (r *pcapng) packetHeader(kind uint32, to *record) (captured int, err error) {
 	b, err := r.take(20)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	info.InterfaceIndex = int(r.order.Uint32(b))
+	on := r.order.Uint32(b)
 	if kind == obsoletePacket {
-		info.InterfaceIndex = int(r.order.Uint16(b))
+		on = uint32(r.order.Uint16(b))
 	}
-	d, err := r.interfaceOf(info)
+	d, err := r.interfaceOf(on)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	info.Timestamp = d.time(uint64(r.order.Uint32(b[4:]))<<32 | uint64(r.order.Uint32(b[8:])))
-	info.CaptureLength, info.Length = int(r.order.Uint32(b[12:])), int(r.order.Uint32(b[16:]))
-	return short(info)
+	to.length = r.order.Uint32(b[16:])
+	to.at, err = d.time(uint64(r.order.Uint32(b[4:]))<<32 | uint64(r.order.Uint32(b[8:])))
+	return int(r.order.Uint32(b[12:])), err
 }
 
 // simpleHeader reads the header of a simple packet block, which has no time.
-func (r *pcapng) simpleHeader(info *gopacket.CaptureInfo) error {
+func (r *pcapng) simpleHeader(to *record) (captured int, err error) {
 	b, err := r.take(4)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	d, err := r.interfaceOf(info)
+	d, err := r.interfaceOf(0)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	length := r.order.Uint32(b)
-	info.Length, info.CaptureLength = int(length), int(length)
+	to.at, to.length = 0, length
 	if d.snap != 0 {
-		info.CaptureLength = int(min(length, d.snap))
+		length = min(length, d.snap)
 	}
-	return short(info)
+	return int(length), nil
 }
 
 // interfaceOf is the interface of a frame.
-func (r *pcapng) interfaceOf(info *gopacket.CaptureInfo) (*description, error) {
-	if info.InterfaceIndex >= len(r.interfaces) {
-		return nil, fmt.Errorf("it is of interface %d, but the section describes %d", info.InterfaceIndex, len(r.interfaces))
+func (r *pcapng) interfaceOf(number uint32) (*description, error) {
+	if int64(number) >= int64(len(r.interfaces)) {
+		return nil, fmt.Errorf("it is of interface %d, but the section describes %d", number, len(r.interfaces))
 	}
-	d := &r.interfaces[info.InterfaceIndex]
+	d := &r.interfaces[number]
 	r.link = d.link
 	return d, nil
 }
 
-// time converts a frame's timestamp.
-func (d *description) time(units uint64) time.Time {
-	high, low := bits.Mul64(units%d.units, uint64(time.Second))
+// time is that of a frame, ns since 1970.
+func (d *description) time(units uint64) (int64, error) {
+	high, low := bits.Mul64(units%d.units, second)
 	ns, _ := bits.Div64(high, low, d.units)
-	return time.Unix(int64(units/d.units)+d.offset, int64(ns)).UTC()
+	return instant(int64(units/d.units)+d.offset, int64(ns))
 }

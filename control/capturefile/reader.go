@@ -3,14 +3,12 @@
 package capturefile
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"time"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 )
 
@@ -41,9 +39,11 @@ type Reader struct {
 
 	name      string
 	input     *input
-	format    format
 	source    source
+	record    record // the latest one
+	ng        bool   // source is a *pcapng
 	scratch   []byte
+	first     int64 // ns since 1970
 	latest    int64
 	appended  int // files behind the first one
 	jumps     int // times when the clock went far ahead, or nothing was captured
@@ -54,10 +54,20 @@ type Reader struct {
 	late      int     // frames that were too far behind to be sorted
 }
 
-// source is what both readers of pcapgo have in common.
+// source reads the records of a file.
 type source interface {
-	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
-	LinkType() layers.LinkType
+	// next reads a record. The error is io.EOF after the last one, io.ErrUnexpectedEOF within one, and errAnother where another file begins.
+	next(*record) error
+	linkType() layers.LinkType
+}
+
+// record is a frame as a file has it.
+type record struct {
+	size     int    // bytes of the record with its headers, as far as they have come
+	octets   []byte // valid until the next one is read
+	length   uint32 // on the wire, as the file says
+	at       int64  // ns since 1970; 0: the file doesn't say
+	comments []string
 }
 
 // NewReader reads a capture from r. Errors and warnings call it by its name.
@@ -71,16 +81,26 @@ func NewReader(name string, r io.Reader) (*Reader, error) {
 
 // begin reads up to the first frame.
 func (c *Reader) begin(r io.Reader) (err error) {
-	if c.input, err = newInput(r); err != nil {
+	if c.input, err = openInput(r); err != nil {
 		return err
 	}
-	if c.format, c.source, err = open(c.input.Reader); err != nil {
+	if err = c.open(); err != nil {
+		if by := c.input.packed; by != "" {
+			err = fmt.Errorf("uncompressed by %s: %w", by, err)
+		}
 		return err
 	}
-	if t := c.source.LinkType(); !c.format.ng && !readable(t) { // of a pcapng file other interfaces may be readable
-		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces", linkName(t))
+	_, ng := c.source.(*pcapng)
+	if t := c.source.linkType(); !ng && !readable(t) { // of a pcapng file other interfaces may be readable
+		return fmt.Errorf("its frames are of %s, expected Ethernet, IP, or Linux's or BSD's loopback or \"any\" interfaces; capture at one of them", linkName(t))
 	}
 	return nil
+}
+
+// open begins a file.
+func (c *Reader) open() (err error) {
+	c.source, err = open(c.input)
+	return err
 }
 
 func (c *Reader) fail(err error) error { return fmt.Errorf("capture %s: %w", c.name, err) }
@@ -95,49 +115,45 @@ func (c *Reader) Next() (Frame, error) {
 
 // next reads a frame in the order of the file.
 func (c *Reader) next() (Frame, error) {
-	if c.Frames > 0 && c.format.begins(c.input.Reader) {
-		var err error
-		if c.format, c.source, err = open(c.input.Reader); err != nil {
+	c.record = record{}
+	r, start := &c.record, c.input.position()
+	err := c.source.next(r)
+	for ; errors.Is(err, errAnother); err = c.source.next(r) {
+		if err = c.open(); err != nil {
 			return Frame{}, c.damaged(err)
 		}
 		c.appended++
+		start = c.input.position()
 	}
-	start := c.input.position()
-	size := c.format.recordSize(c.input.Reader)
-	octets, info, err := c.source.ZeroCopyReadPacketData()
 	switch {
 	case err == nil:
-		err = plausible(&info)
+	case c.input.failed() != nil && c.Frames > 0 && c.input.damaged():
+		return Frame{}, c.damaged(fmt.Errorf("its %s data is damaged, or something else follows it: %w", c.input.packed, c.input.failed()))
 	case c.input.failed() != nil:
-		err = c.input.failed() // which pcapgo may have wrapped, or not
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF) && info.CaptureLength > 0:
-		return Frame{}, &Truncated{Name: c.name, Frame: c.Frames + 1, Have: c.input.position() - start, Size: size}
+		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, c.input.failed()))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Frame{}, &Truncated{Name: c.name, Frame: c.Frames + 1, Have: c.input.position() - start, Size: r.size}
 	case errors.Is(err, io.EOF):
 		return Frame{}, io.EOF
-	}
-	if err != nil && c.Frames > 0 && c.input.failed() == nil {
+	case c.Frames > 0:
 		return Frame{}, c.damaged(err)
+	default:
+		return Frame{}, c.fail(fmt.Errorf("frame 1: %w", err))
 	}
-	if err != nil {
-		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, err))
-	}
-	at := c.note(&info)
-	f := Frame{Time: at, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
-	if link := c.source.LinkType(); link != layers.LinkTypeEthernet {
+	f := Frame{Time: c.note(r), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments}
+	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link)
-	}
-	if ng, ok := c.source.(*pcapng); ok {
-		f.Comments = ng.comments
 	}
 	return f, nil
 }
 
 // note counts a frame, and returns its time.
-func (c *Reader) note(info *gopacket.CaptureInfo) int64 {
+func (c *Reader) note(r *record) int64 {
 	if c.Frames == 0 {
-		c.First = timestamp(info)
+		c.first = r.at
+		c.First = time.Unix(0, r.at).UTC()
 	}
-	at := timestamp(info).Sub(c.First).Nanoseconds()
+	at := r.at - c.first
 	switch {
 	case at < c.latest:
 		c.backwards++
@@ -147,7 +163,7 @@ func (c *Reader) note(info *gopacket.CaptureInfo) int64 {
 	c.earlier = max(c.earlier, -at)
 	c.latest = max(c.latest, at)
 	c.Frames++
-	c.Longest = max(c.Longest, info.CaptureLength)
+	c.Longest = max(c.Longest, len(r.octets))
 	if c.Progress != nil && c.Frames%ProgressStep == 0 {
 		c.Progress(c.Frames)
 	}
@@ -157,28 +173,14 @@ func (c *Reader) note(info *gopacket.CaptureInfo) int64 {
 	return c.latest
 }
 
-// timestamp is that of a frame; a simple packet block of pcapng has none.
-func timestamp(info *gopacket.CaptureInfo) time.Time {
-	if info.Timestamp.IsZero() {
-		return time.Unix(0, 0).UTC()
-	}
-	return info.Timestamp
-}
+const second = 1e9 // ns
 
-// plausible rejects a frame that can't be written to an output: classic pcap has 32 bits for the seconds since 1970.
-func plausible(info *gopacket.CaptureInfo) error {
-	if s := timestamp(info).Unix(); s < 0 || s > math.MaxUint32 {
-		return fmt.Errorf("its timestamp is of the year %d, expected 1970 to 2106", info.Timestamp.Year())
+// instant is a time of a file, ns since 1970. One that can't be written to an output is refused: classic pcap has 32 bits for the seconds.
+func instant(seconds, ns int64) (int64, error) {
+	if seconds += ns / second; seconds < 0 || seconds > math.MaxUint32 {
+		return 0, fmt.Errorf("its timestamp is of the year %d, expected 1970 to 2106", time.Unix(seconds, 0).UTC().Year())
 	}
-	return short(info)
-}
-
-// short rejects a frame that is too long.
-func short(info *gopacket.CaptureInfo) error {
-	if info.CaptureLength > MaxFrame {
-		return fmt.Errorf("it has %d bytes, expected at most %d", info.CaptureLength, MaxFrame)
-	}
-	return nil
+	return seconds*second + ns%second, nil
 }
 
 // Warnings lists what is unusual about the timestamps of the frames read so far.
@@ -236,61 +238,13 @@ type Truncated struct {
 
 func (t *Truncated) Error() string {
 	missing := fmt.Sprintf("it ends %d bytes after frame %d, within a record of unknown size", t.Have, t.Frame-1)
-	if t.Size > t.Have {
+	switch {
+	case t.Have == 0: // whole records, so it is what has them that isn't whole
+		missing = "its compressed data is not whole, or something else follows it"
+	case t.Size > t.Have:
 		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", t.Frame, t.Have, t.Size)
 	}
 	return fmt.Sprintf("capture %s: it is cut short: %s; %d frames were read", t.Name, missing, t.Frame-1)
-}
-
-// input is an uncompressed stream that counts the bytes read from it.
-type input struct {
-	*bufio.Reader
-	counted *counter
-}
-
-const bufferSize = 1 << 20
-
-func newInput(r io.Reader) (*input, error) {
-	plain, err := uncompressed(bufio.NewReaderSize(r, bufferSize))
-	if err != nil {
-		return nil, err
-	}
-	counted := &counter{from: plain}
-	if l, ok := r.(*live); ok {
-		counted.ended = l.ctx.Err
-	}
-	return &input{bufio.NewReaderSize(counted, bufferSize), counted}, nil
-}
-
-// position is how many bytes were read.
-func (i *input) position() int { return i.counted.n - i.Buffered() }
-
-// failed is the error that ended the stream, nil after a regular end.
-func (i *input) failed() error {
-	if err := i.counted.err; !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	return nil
-}
-
-type counter struct {
-	from  io.Reader
-	ended func() error // of the context of a live stream, of which much may still be buffered, and compressed; nil: there is none
-	n     int
-	err   error
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	if c.ended != nil && c.ended() != nil {
-		c.err = c.ended()
-		return 0, c.err
-	}
-	n, err := c.from.Read(b)
-	c.n += n
-	if err != nil {
-		c.err = err
-	}
-	return n, err
 }
 
 // Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.

@@ -104,12 +104,13 @@ func TestEnds(t *testing.T) {
 		{"in its header", classic[:last-3], 2, "the record of frame 3 has 13 of 16 bytes; 2 frames were read"},
 		{"in front of its header", classic[:last-16], 2, ""},
 		{"big-endian in its data", be[:len(be)-5], 2, "the record of frame 3 has 73 of 78 bytes; 2 frames were read"},
+		{"zeros behind", append(bytes.Clone(classic), make([]byte, 4000)...), 3, "frame 4, near byte 255: the header of its record has only zeros"},
 		{"the first frame", classic[:24+16+10], 0, "the record of frame 1 has 26 of 76 bytes; 0 frames were read"},
 		{"pcapng in its data", ng[:len(ng)-5], 2, "the record of frame 3 has 91 of 96 bytes; 2 frames were read"},
 		{"pcapng in its header", ng[:len(ng)-96+5], 2, "the record of frame 3 has 5 of 8 bytes; 2 frames were read"},
 		{"gzip in its data", gzipped(t, classic[:len(classic)-5]), 2, "the record of frame 3 has 73 of 78 bytes"},
-		{"gzip that is cut", gzipped(t, classic)[:len(gzipped(t, classic))-20], 2, "frame 3 has"},
-		{"gzip that is damaged", append(gzipped(t, classic)[:len(gzipped(t, classic))-8], 1, 2, 3, 4, 0, 0, 0, 0), 3, "gzip: invalid checksum"},
+		{"gzip that is cut", gzipped(t, classic)[:len(gzipped(t, classic))-20], 2, "it is cut short: its compressed data is not whole"},
+		{"gzip that is damaged", append(gzipped(t, classic)[:len(gzipped(t, classic))-8], 1, 2, 3, 4, 0, 0, 0, 0), 3, "its gzip data is damaged, or something else follows it: gzip: invalid checksum; 3 frames were read"},
 	} {
 		lengths, err := all(bytes.NewReader(c.stream))
 		for i, n := range lengths {

@@ -27,6 +27,7 @@ type Capture struct {
 	file      *os.File // from, if it is Close's to close
 	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
+	damaged   bool  // it ends at a record, or at compressed data, that can't be read
 	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
 	earlier   int64 // ns
 }
@@ -59,6 +60,9 @@ func (c *Capture) open() (err error) {
 	if c.name == Stdin {
 		return c.copyOf(os.Stdin)
 	}
+	if err := capturefile.CheckName(c.name); err != nil {
+		return err
+	}
 	if c.file, err = os.Open(c.name); err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
@@ -66,7 +70,7 @@ func (c *Capture) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
-	if info.Mode().IsRegular() || info.IsDir() { // the error for a directory comes from reading it
+	if info.Mode().IsRegular() {
 		return nil
 	}
 	stream := c.file
@@ -132,6 +136,8 @@ func (c *Capture) readAll(progress func(frames int)) error {
 	for {
 		_, err := c.reader.Next()
 		if capturefile.Ends(err) {
+			damaged := (*capturefile.Damaged)(nil)
+			c.damaged = errors.As(err, &damaged)
 			c.Warnings = append(c.Warnings, err.Error())
 			return nil
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"runtime/debug"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -15,7 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 13 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 16 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is room for, by connection.
@@ -72,7 +72,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
-	for _, v := range h.icrcs.verdicts() {
+	for _, v := range h.icrcs.verdicts(c.damaged) {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
@@ -105,6 +105,9 @@ func (h *judge) pair(share int) error {
 	if err := h.learned(); err != nil {
 		return err
 	}
+	if !h.capture.damaged { // else they may have been whole on the wire
+		h.corrupting = h.icrcs.corrupting()
+	}
 	known := h.pairs()
 	if h.alone() {
 		if err := h.pass(h.compare); err != nil {
@@ -122,12 +125,16 @@ func (h *judge) pair(share int) error {
 // followAll follows the connections of the present share.
 func (h *judge) followAll() (err error) {
 	h.follower = nil
-	if err := h.tables(); err != nil {
-		return err
+	capacity := h.capacity()
+	if h.shares == 1 { // else the tables of each share are as large as those of the first one
+		capacity = min(capacity, h.found+1)
 	}
-	connections := min(h.flows.Capacity(), h.limit)
-	if clear(h.memory); h.memory == nil {
-		h.memory = make([]byte, health.FollowerSize(connections, h.flows.Capacity()))
+	connections := min(capacity, h.limit)
+	if clear(h.memory); h.memory == nil { // before other memory is free, which Go would clear, and so have in use to its end
+		h.memory = make([]byte, health.FollowerSize(connections, capacity))
+	}
+	if err := h.tables(capacity); err != nil {
+		return err
 	}
 	if h.follower, err = health.NewFollower(h.memory, connections, h.flows, h.learner, egress); err != nil {
 		return err
@@ -142,13 +149,15 @@ func (h *judge) learned() error {
 	for {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
 		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]packet.Scope{}
-		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]bool{}
-		if err := h.tables(); err != nil {
+		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]*directed{}
+		if err := h.tables(h.capacity()); err != nil {
 			return err
 		}
+		h.begun = 0
 		if err := h.pass(h.learn); err != nil {
 			return err
 		}
+		h.found = h.begun
 		if h.directions == nil || h.begun <= h.flows.Capacity() {
 			if h.shares == 1 {
 				h.places = nil
@@ -216,7 +225,7 @@ type judge struct {
 	share      int // which pairs of hosts are judged now, of so many shares
 	shares     int
 	released   map[connectionKey]bool
-	unpaired   map[connectionKey]bool // directions without a pair
+	unpaired   map[connectionKey]*directed // directions without a pair; nil until the joiner knows something of it
 	joiner     *joiner
 	paired     map[connectionKey]string       // how, by direction
 	moved      map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
@@ -225,16 +234,18 @@ type judge struct {
 	directions *census       // while they are counted
 	places     []place       // by frame, if there are shares
 	skips      bool          // the present pass skips the frames of other shares, which were accounted for before
-	begun      int           // flows, meanwhile
+	begun      int           // flows, in the present pass
+	found      int           // those of the first pass, so that the tables of the last one need no space for more
 	trace      *health.Trace // of a connection, once there is a report
 
-	reader  dissect.Reader
-	frame   dissect.Packet
-	parsed  *packet.Parsed // of frame
-	account account
-	icrcs   icrcs
-	record  [1]packet.Record
-	flow    [1]flowtable.Ref
+	reader     dissect.Reader
+	frame      dissect.Packet
+	parsed     *packet.Parsed // of frame
+	account    account
+	icrcs      icrcs
+	corrupting map[[2]packet.Addr]bool // between whom packets with a wrong ICRC don't count: their receiver drops them
+	record     [1]packet.Record
+	flow       [1]flowtable.Ref
 }
 
 // connectionKey is one direction of a connection.
@@ -251,6 +262,10 @@ func keyOf(k *flowtable.Key) connectionKey {
 // Begin and End observe the flow table: a flow that ends has an answer, too.
 func (h *judge) Begin(x flowtable.Index) {
 	h.begun++
+	if h.directions != nil {
+		k := h.flows.Key(x)
+		h.directions.note(k.Src, k.Dst, k.DestQP)
+	}
 	h.learner.Begin(x)
 }
 
@@ -268,7 +283,7 @@ func (h *judge) note(x flowtable.Index) {
 	}
 	if a.State() != pairing.Confirmed {
 		if k.DestQP > packet.GSIQP {
-			h.unpaired[keyOf(k)] = true
+			h.unpaired[keyOf(k)] = nil
 		}
 		return
 	}
@@ -330,9 +345,17 @@ func (h *judge) compare(b []byte) {
 		return
 	}
 	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
-	if h.unpaired[key] {
+	d, alone := h.unpaired[key]
+	if !alone {
+		return
+	}
+	if d == nil {
+		d = h.joiner.begin(key)
+		h.unpaired[key] = d
+	}
+	if d != nil {
 		o := health.Read(h.frame.Real, p, h.now)
-		h.joiner.follow(key, &o)
+		h.joiner.follow(d, &o)
 	}
 }
 
@@ -349,17 +372,20 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 		}
 		h.paired[to], h.paired[from] = j.by, j.by
 	}
-	h.joiner = nil
+	h.joiner, h.unpaired = nil, nil
 	return known
 }
 
 var egress = []int{1, 0} // the two directions of a connection count as of two ports
 
+// capacity is how many flows there is memory for.
+func (h *judge) capacity() int { return min(h.capture.Frames+1, flowsEach*h.limit) }
+
 // tables makes empty tables of flows and of what is learned of them.
-func (h *judge) tables() (err error) {
-	capacity := min(h.capture.Frames+1, flowsEach*h.limit)
-	if h.flows, h.learner = nil, nil; h.share > 0 {
-		runtime.GC() // those of the pass before are large
+func (h *judge) tables(capacity int) (err error) {
+	if h.flows != nil {
+		h.flows, h.learner, h.follower = nil, nil, nil
+		debug.FreeOSMemory() // those of the pass before are large
 	}
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err
@@ -391,10 +417,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 // learn is the first pass: which flows are a pair.
 func (h *judge) learn(b []byte) {
 	h.icrcs.note(&h.frame)
-	if h.directions != nil {
-		if h.directions.note(h.parsed); h.begun > h.flows.Capacity() {
-			return // it is learned again, in shares
-		}
+	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
+		h.directions.note(h.parsed.Src, h.parsed.Dst, h.parsed.DestQP)
+		return
 	}
 	if k := h.lookup(); k != nil {
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
@@ -404,8 +429,10 @@ func (h *judge) learn(b []byte) {
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
-	if h.icrcs.corrupted(&h.frame) {
-		return // the receiver drops it
+	if h.corrupting[[2]packet.Addr{h.parsed.Src, h.parsed.Dst}] {
+		if _, bad := wrong(&h.frame); bad {
+			return // the receiver drops it
+		}
 	}
 	k := h.lookup()
 	switch cnp := h.parsed.Opcode == packet.CNP; {

@@ -1,10 +1,13 @@
 package replay_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/health"
 )
 
@@ -85,5 +88,34 @@ func (c *unread) check(t *testing.T, r *health.Report) {
 	}
 	if r.Conclusion == "Nothing is wrong." && len(c.verdicts)+len(c.reasons) > 0 {
 		t.Errorf("conclusion %q", r.Conclusion)
+	}
+}
+
+// TestWrongICRCInDamagedFile: a byte that changed in a file is not said to be corruption in the network, where the file shows that it is damaged.
+func TestWrongICRCInDamagedFile(t *testing.T) {
+	var z bytes.Buffer
+	w, err := gzip.NewWriterLevel(&z, gzip.NoCompression) // so that one byte changes one byte
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(readFile(t, "../../testdata/captures/rc_write_v4.pcap")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := z.Bytes()
+	b[len(b)/2] ^= 1
+	c, err := replay.Open(save(t, b), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := replay.Health(c, replay.HealthOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Verdicts) != 1 || r.Verdicts[0].Name != health.WrongICRC || !strings.Contains(r.Verdicts[0].Evidence, "the file, which is damaged") {
+		t.Errorf("%+v; want that the file is damaged", r.Verdicts)
 	}
 }

@@ -20,16 +20,27 @@ const mostICRCs = 1 << 16
 
 // wrong reports whether a packet is whole and has a wrong ICRC. 0 is what a capture has that was made before the NIC writes the ICRC.
 func wrong(o *dissect.Packet) (whole, wrong bool) {
-	end := int(o.Parsed.ICRC)
+	p, end := o.Parsed, int(o.Parsed.ICRC)
 	const plain = 0x45 // IPv4 options: there is no rule how they count
-	if o.Parsed.Family == 4 && o.Frame[o.Parsed.L3] != plain {
+	if p.Family == 4 && o.Frame[p.L3] != plain {
 		return false, false
 	}
-	if !o.Whole || len(o.Wire) < end+packet.ICRCLen || binary.LittleEndian.Uint32(o.Wire[end:]) == 0 {
+	if !o.Whole || len(o.Wire) < end+packet.ICRCLen {
 		return false, false
 	}
-	return true, !packet.VerifyICRC(o.Wire, o.Parsed) &&
-		binary.LittleEndian.Uint32(o.Wire[end:]) != packet.ICRC(o.Wire, int(o.Parsed.L3), int(o.Parsed.BTH), end, false)
+	icrc := o.Wire[end:]
+	sum := binary.LittleEndian.Uint32(icrc)
+	if sum == 0 {
+		return false, false
+	}
+	for _, withExtensionHeaders := range [...]bool{true, false} {
+		packet.PutICRC(o.Wire, int(p.L3), int(p.BTH), end, withExtensionHeaders) // in place it is much faster
+		right := binary.LittleEndian.Uint32(icrc) == sum
+		if binary.LittleEndian.PutUint32(icrc, sum); right {
+			return true, false
+		}
+	}
+	return true, true
 }
 
 // note verifies a packet in the first pass.
@@ -63,27 +74,30 @@ func (s icrcs) rewritten(from, to packet.Addr) bool {
 	return there != nil && back != nil && there.wrong*10 > there.whole*9 && (back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9)
 }
 
-// corrupted reports in the last pass whether a receiver drops a packet.
-func (s icrcs) corrupted(o *dissect.Packet) bool {
-	c := s[[2]packet.Addr{o.Parsed.Src, o.Parsed.Dst}]
-	if c == nil || c.wrong == 0 || s.rewritten(o.Parsed.Src, o.Parsed.Dst) {
-		return false
+// corrupting are the pairs of hosts of which the receiver drops packets.
+func (s icrcs) corrupting() map[[2]packet.Addr]bool {
+	all := map[[2]packet.Addr]bool{}
+	for key, c := range s {
+		if c.wrong > 0 && !s.rewritten(key[0], key[1]) {
+			all[key] = true
+		}
 	}
-	_, bad := wrong(o)
-	return bad
+	return all
 }
 
-// verdicts are those about wrong ICRCs.
-func (s icrcs) verdicts() (all []health.Verdict) {
-	for key, c := range s {
-		if c.wrong == 0 || s.rewritten(key[0], key[1]) {
-			continue
-		}
+// verdicts are those about wrong ICRCs. If the file is damaged, they say so: that may be why.
+func (s icrcs) verdicts(damaged bool) (all []health.Verdict) {
+	why := "corrupted before here; their receiver drops them without an answer"
+	advice := "find what changes covered fields on the way here (a NAT, a tunnel, a middlebox), or a link with bit errors; a capture whose addresses were " +
+		"changed afterwards shows this, too"
+	if damaged {
+		why, advice = "corrupted before here, or with the file, which is damaged", "copy the capture again, and judge it again; if this stays, "+advice
+	}
+	for key := range s.corrupting() {
+		c := s[key]
 		all = append(all, health.Verdict{
 			Name: health.WrongICRC, Subject: fmt.Sprintf("%v -> %v", key[0].Netip(), key[1].Netip()), Connections: 1, Weight: c.wrong,
-			Evidence: fmt.Sprintf("%d of %d packets have a wrong ICRC here: corrupted before here; their receiver drops them without an answer", c.wrong, c.whole),
-			Advice: "find what changes covered fields on the way here (a NAT, a tunnel, a middlebox), or a link with bit errors; a capture whose addresses were " +
-				"changed afterwards shows this, too",
+			Evidence: fmt.Sprintf("%d of %d packets have a wrong ICRC here: %s", c.wrong, c.whole, why), Advice: advice,
 		})
 	}
 	return all

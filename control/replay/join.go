@@ -75,19 +75,21 @@ func newJoiner() *joiner {
 	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr][]*directed{}}
 }
 
-// follow notes a packet of a direction without a pair.
-func (j *joiner) follow(key connectionKey, p *health.Packet) {
-	d := j.flows[key]
-	if d == nil {
-		if len(j.flows) == joinedFlows {
-			j.left++
-			return
-		}
-		d = &directed{key: key}
-		j.flows[key] = d
-		between := [2]packet.Addr{key.src, key.dst}
-		j.hosts[between] = append(j.hosts[between], d)
+// begin is called with the first packet of a direction without a pair. It returns nil if there are too many.
+func (j *joiner) begin(key connectionKey) *directed {
+	if len(j.flows) == joinedFlows {
+		j.left++
+		return nil
 	}
+	d := &directed{key: key}
+	j.flows[key] = d
+	between := [2]packet.Addr{key.src, key.dst}
+	j.hosts[between] = append(j.hosts[between], d)
+	return d
+}
+
+// follow notes a packet.
+func (j *joiner) follow(d *directed, p *health.Packet) {
 	switch p.Opcode.Role() {
 	case packet.Request, packet.ReadRequest:
 		d.request(p)
@@ -253,8 +255,10 @@ func (j *joiner) pairs() (all []joined) {
 		}
 	}
 	slices.SortFunc(fits, func(a, b *fit) int {
-		return cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(a.responder.first, b.responder.first), cmp.Compare(b.since, a.since),
-			compareKeys(&a.requester.key, &b.requester.key), compareKeys(&a.responder.key, &b.responder.key))
+		if c := cmp.Or(cmp.Compare(b.points, a.points), cmp.Compare(a.responder.first, b.responder.first), cmp.Compare(b.since, a.since)); c != 0 {
+			return c
+		}
+		return cmp.Or(compareKeys(&a.requester.key, &b.requester.key), compareKeys(&a.responder.key, &b.responder.key))
 	})
 	taken, open := map[*directed]bool{}, map[*directed]int{}
 	for _, f := range fits {
@@ -288,7 +292,11 @@ func (j *joiner) collides(f *fit) bool {
 }
 
 func compareKeys(a, b *connectionKey) int {
-	return cmp.Or(a.src.Netip().Compare(b.src.Netip()), a.dst.Netip().Compare(b.dst.Netip()), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
+	return cmp.Or(compareAddrs(a.src, b.src), compareAddrs(a.dst, b.dst), cmp.Compare(a.qp, b.qp), cmp.Compare(a.scope, b.scope))
+}
+
+func compareAddrs(a, b packet.Addr) int {
+	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
 }
 
 // names of what the learner pairs by.

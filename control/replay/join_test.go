@@ -69,7 +69,11 @@ func (c *joinCase) run() []joined {
 	slices.SortStableFunc(all, func(x, y event) int { return int(x.Time - y.Time) })
 	j := newJoiner()
 	for i := range all {
-		j.follow(all[i].key, &all[i].Packet)
+		d := j.flows[all[i].key]
+		if d == nil {
+			d = j.begin(all[i].key)
+		}
+		j.follow(d, &all[i].Packet)
 	}
 	return j.pairs()
 }
@@ -95,10 +99,9 @@ func TestJoinByFit(t *testing.T) {
 // TestJoinBound: directions beyond the bound are counted as left out.
 func TestJoinBound(t *testing.T) {
 	j := newJoiner()
-	p := health.Packet{Time: 1, Opcode: packet.RCSendOnly}
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range uint32(joinedFlows + 10) {
-		j.follow(connectionKey{src: packet.Addr{Lo: r.Uint64()}, qp: n + 2}, &p)
+		j.begin(connectionKey{src: packet.Addr{Lo: r.Uint64()}, qp: n + 2})
 	}
 	if len(j.flows) != joinedFlows || j.left != 10 {
 		t.Errorf("%d directions are kept and %d left out, want %d and 10", len(j.flows), j.left, joinedFlows)

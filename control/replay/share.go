@@ -11,8 +11,8 @@ import (
 // census estimates how many directions of connections a capture has, by linear counting: a bit for each hash, and how many of them stay 0.
 type census [1 << 17]uint64
 
-func (s *census) note(p *packet.Parsed) {
-	h := splitmix.Mix(p.Src.Hi^splitmix.Mix(p.Src.Lo)) ^ splitmix.Mix(p.Dst.Hi^splitmix.Mix(p.Dst.Lo)+uint64(p.DestQP))
+func (s *census) note(from, to packet.Addr, qp uint32) {
+	h := splitmix.Mix(from.Hi^splitmix.Mix(from.Lo)) ^ splitmix.Mix(to.Hi^splitmix.Mix(to.Lo)+uint64(qp))
 	h = splitmix.Mix(h)
 	s[h>>6%uint64(len(s))] |= 1 << (h & 63)
 }

@@ -1,0 +1,134 @@
+package capturefile_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/cnpgate/cnpgate/control/capturefile"
+)
+
+func zstandard(t *testing.T, b []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(b, nil)
+}
+
+func bzipped(t *testing.T) []byte {
+	t.Helper()
+	b, err := os.ReadFile("../../testdata/captures/rc_write_congested_v4.pcap.bz2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestCutAnywhere: whatever is left of a capture, its whole frames are read, and the error says that the rest is missing, or that there is no frame.
+func TestCutAnywhere(t *testing.T) {
+	for name, stream := range map[string][]byte{
+		"pcap": three(), "pcapng": threeNg(t), "gzip": gzipped(t, three()), "zstd": zstandard(t, three()), "gzip of pcapng": gzipped(t, threeNg(t)),
+		"two files": append(three(), threeNg(t)...),
+	} {
+		before := 0
+		for n := range stream {
+			lengths, err := all(bytes.NewReader(stream[:n]))
+			if len(lengths) < before {
+				t.Fatalf("%s: %d of %d bytes have %d frames, and one byte less has %d", name, n, len(stream), len(lengths), before)
+			}
+			before = len(lengths)
+			cut := (*capturefile.Truncated)(nil)
+			switch {
+			case errors.Is(err, io.EOF) && !errors.As(err, &cut):
+			case len(lengths) > 0 && !capturefile.Ends(err):
+				t.Fatalf("%s: of %d bytes of %d the frames don't count: %v", name, n, len(stream), err)
+			case !strings.HasPrefix(err.Error(), "capture in.pcap: ") || strings.Contains(err.Error(), "EOF"):
+				t.Fatalf("%s: of %d bytes of %d: %v", name, n, len(stream), err)
+			}
+		}
+		if before < 2 && name != "zstd" {
+			t.Errorf("%s: without its last byte it has %d frames", name, before)
+		}
+	}
+}
+
+// TestBehindCompressed: what stands behind compressed data, or is wrong within it, doesn't make what came before worthless.
+func TestBehindCompressed(t *testing.T) {
+	const damaged = " data is damaged, or something else follows it"
+	zeros, text := make([]byte, 4096), []byte("something else that follows")
+	changed := zstandard(t, three())
+	changed[len(changed)-1] ^= 1 // of its checksum
+	for _, c := range []struct {
+		name   string
+		stream []byte
+		frames int
+		want   string
+	}{
+		{"zeros behind gzip", append(gzipped(t, three()), zeros...), 3, "its gzip" + damaged},
+		{"text behind gzip", append(gzipped(t, three()), text...), 3, "its gzip" + damaged},
+		{"few bytes behind gzip", append(gzipped(t, three()), 1, 2, 3), 3, "its compressed data is not whole, or something else follows it"},
+		{"text behind zstd", append(zstandard(t, three()), text...), 3, "its zstd" + damaged},
+		{"gzip behind zstd", append(zstandard(t, three()), gzipped(t, three())...), 3, "its zstd" + damaged},
+		{"wrong checksum of zstd", append(zstandard(t, three()), changed...), 3, "its zstd" + damaged},
+		{"text behind bzip2", append(bzipped(t), text...), 15_000, "its bzip2" + damaged},
+	} {
+		lengths, err := all(bytes.NewReader(c.stream))
+		if !capturefile.Ends(err) || len(lengths) < c.frames || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d frames and %v, want %d and %q", c.name, len(lengths), err, c.frames, c.want)
+		}
+	}
+}
+
+// TestForeign: what isn't read is named, with what to do.
+func TestForeign(t *testing.T) {
+	tar := make([]byte, 1024)
+	copy(tar, "a.pcap")
+	copy(tar[257:], "ustar\x0000")
+	for _, c := range []struct {
+		name, want string
+		stream     []byte
+	}{
+		{"xz", "xz -dc", []byte("\xfd7zXZ\x00rest")},
+		{"lz4", "lz4 -dc", []byte("\x04\x22\x4d\x18rest")},
+		{"zip", "unzip -p", []byte("PK\x03\x04rest")},
+		{"tar", "tar -xOf", tar},
+		{"tar in gzip", "uncompressed by gzip: it is a tar archive", gzipped(t, tar)},
+		{"zstd in gzip", "it is compressed twice", gzipped(t, zstandard(t, three()))},
+		{"snoop", "editcap -F pcapng", []byte("snoop\x00\x00\x00rest")},
+		{"text", "it is text", []byte("12:00:01.0 IP 10.0.0.1.49152 > 10.0.0.2.4791: UDP, length 1024\n")},
+		{"nothing", "it has 0 bytes", nil},
+		{"one byte", "it has 1 bytes", []byte{0xd4}},
+		{"another", "it begins with 00010203; editcap", []byte{0, 1, 2, 3, 4, 5, 6, 7}},
+	} {
+		_, err := all(bytes.NewReader(c.stream))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestJoined: files behind each other are read as one, also if one of them has no frames.
+func TestJoined(t *testing.T) {
+	header := three()[:24]
+	for name, stream := range map[string][]byte{
+		"pcap":             append(three(), three()...),
+		"pcapng":           append(threeNg(t), threeNg(t)...),
+		"pcapng, pcap":     append(threeNg(t), three()...),
+		"empty first":      append(bytes.Clone(header), append(three(), three()...)...),
+		"empty between":    append(append(three(), header...), threeNg(t)...),
+		"empty last":       append(append(three(), three()...), header...),
+		"gzip":             append(gzipped(t, three()), gzipped(t, threeNg(t))...),
+		"many empty first": append(bytes.Repeat(header, 100_000), append(three(), three()...)...),
+	} {
+		if lengths, err := all(bytes.NewReader(stream)); !errors.Is(err, io.EOF) || len(lengths) != 6 {
+			t.Errorf("%s: %d frames, %v; want 6", name, len(lengths), err)
+		}
+	}
+}
