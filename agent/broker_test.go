@@ -239,7 +239,7 @@ func TestKeys(t *testing.T) {
 	}{
 		"create again": {func() error { _, err := CreateKey(path); return err }, "never replaced"},
 		"no folder":    {func() error { _, err := CreateKey(filepath.Join(dir, "a/b")); return err }, "no such file"},
-		"no file":      {func() error { _, err := ReadKey(filepath.Join(dir, "other")); return err }, "cnpgate agent keygen"},
+		"no file":      {func() error { _, err := ReadKey(filepath.Join(dir, "other")); return err }, "cnpgate fleet keys"},
 		"mode": {func() error {
 			if err := os.Chmod(path, 0o644); err != nil {
 				return err

@@ -43,14 +43,14 @@ func CreateKey(path string) (public string, err error) {
 func ReadKey(path string) (nkeys.KeyPair, error) {
 	text, err := secret.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the host's key: %w; make one: cnpgate agent keygen %s", err, path)
+		return nil, fmt.Errorf("the host's key: %w; make NAME.nk: cnpgate fleet keys NAME", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the host's key: %w", err)
 	}
 	key, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(text))))
 	if err != nil {
-		return nil, fmt.Errorf("the host's key %s: %w; expected the seed of an nkey, such as cnpgate agent keygen writes", path, err)
+		return nil, fmt.Errorf("the host's key %s: %w; expected the seed of an nkey, such as cnpgate fleet keys writes", path, err)
 	}
 	return key, nil
 }

@@ -20,7 +20,7 @@ func speaking(prefixes ...string) *config.BGP {
 	c := &config.BGP{
 		AS: 65001, RouterID: netip.MustParseAddr("192.0.2.9"), IPv4: netip.MustParseAddr("127.0.0.1"), Characteristic: 65400,
 		NextHopIPv4: netip.MustParseAddr("192.0.2.9"), ProxyIPv4: netip.MustParseAddr("192.0.2.1"), HoldTime: 90 * time.Second, ConnectRetry: 10 * time.Second,
-		Peers: []config.BGPPeer{{Address: netip.MustParseAddr("127.0.0.2"), AS: 65002, Port: 179, Passive: true, IPv4: true, MaxPrefixes: 10}},
+		Peers: []config.BGPPeer{{Address: netip.MustParseAddr("127.0.0.2"), AS: 65002, Port: 179, Passive: true, MaxPrefixes: 10}},
 	}
 	for _, p := range prefixes {
 		c.Announce = append(c.Announce, netip.MustParsePrefix(p))

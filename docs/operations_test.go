@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -73,6 +74,47 @@ func TestNamedCounters(t *testing.T) {
 	}
 	if n < 40 {
 		t.Errorf("%d counters found on the pages, expected more", n)
+	}
+}
+
+// TestNamedTests: each test that a page names exists, and each row of the tables of faults in operations.md names one.
+func TestNamedTests(t *testing.T) {
+	tests, function := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range function.FindAllStringSubmatch(readPage(t, path), -1) {
+				tests[m[1]] = true
+			}
+		}
+		return err
+	})
+	pages, failed := filepath.Glob("*.md")
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	named, n := regexp.MustCompile(`\bTest[A-Z]\w+`), 0
+	for _, page := range append(pages, "../README.md") {
+		for _, name := range named.FindAllString(readPage(t, page), -1) {
+			if n++; !tests[name] {
+				t.Errorf("%s names %s, and there is no such test", page, name)
+			}
+		}
+	}
+	for _, heading := range []string{"| What fails |", "| Table, or fault |"} {
+		_, table, _ := strings.Cut(readPage(t, "operations.md"), "\n"+heading)
+		table, _, _ = strings.Cut(table, "\n\n")
+		rows := strings.Split(table, "\n")[2:]
+		for _, row := range rows {
+			if !named.MatchString(row) {
+				t.Errorf("operations.md: no test is named in %s", row)
+			}
+		}
+		if len(rows) < 8 {
+			t.Errorf("operations.md: the table %s has %d rows, expected at least 8", heading, len(rows))
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d tests found on the pages, expected more", n)
 	}
 }
 

@@ -26,7 +26,7 @@ func agentCommand() *cobra.Command {
 		Use:   "agent",
 		Short: "On a host: tell gateways which QPs the host's are connected to",
 	}
-	c.AddCommand(agentRunCommand(), agentShowCommand(), agentKeygenCommand())
+	c.AddCommand(agentRunCommand(), agentShowCommand())
 	return c
 }
 
@@ -58,7 +58,7 @@ it, as the QP is gone, or at the end of its lifetime. It needs no root: only the
 	flags.StringVar(&f.broker.CA, "ca", "", "file with the certificates that sign the brokers' (default: the system's)")
 	flags.StringVar(&f.broker.Cert, "tls-cert", "", "file with the host's certificate, for brokers that ask for one, as gateways with fleet.tls do")
 	flags.StringVar(&f.broker.CertKey, "tls-key", "", "file with the certificate's private key")
-	flags.StringVar(&f.key, "key", "", "file with the host's key, see cnpgate agent keygen")
+	flags.StringVar(&f.key, "key", "", "file with the host's key, see cnpgate fleet keys")
 	flags.StringVar(&f.socket, "socket", "", "socket of a gateway on this machine, instead of a broker")
 	flags.DurationVar(&f.interval, "interval", 250*time.Millisecond, "time between two looks at the kernel, at least; longer if it has many QPs")
 	flags.DurationVar(&f.lifetime, "lifetime", 10*time.Second, "time after which gateways forget a hint that isn't repeated, at least; longer with many QPs")
@@ -109,7 +109,7 @@ func (f *agentFlags) transport(log zerolog.Logger) (t agent.Transport, closing f
 		return &localGateway{client: api.NewClient(f.socket)}, func() {}, nil
 	}
 	if f.key == "" {
-		return nil, nil, errors.New("--server needs --key, the file with this host's key: gateways take only what it has signed; make one: cnpgate agent keygen FILE")
+		return nil, nil, errors.New("--server needs --key, the file with this host's key: gateways take only what it has signed; make FILE.nk: cnpgate fleet keys FILE")
 	}
 	if f.broker.Host == "" {
 		if f.broker.Host, err = hostName(); err != nil {
@@ -229,23 +229,4 @@ func (v *agentView) print(to io.Writer, output string) error {
 		}
 	}
 	return err
-}
-
-func agentKeygenCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "keygen FILE",
-		Short: "Make this host's key, and print the public key for the gateways and the broker",
-		Long: `Writes a new key (the seed of an nkey, mode 0600) to FILE, which must not exist, and prints its public key. The gateways' fleet.hosts and the broker's
-users need the public key. Whoever has the file can speak for this host.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return seeHelp(c, fmt.Errorf("%d files are given; expected one: %s FILE", len(args), c.CommandPath()))
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			public, err := agent.CreateKey(args[0])
-			return printLine(c, err, public)
-		},
-	}
 }

@@ -43,7 +43,7 @@ they also dissect the notification. "-" is standard output: cnpgate capture -w -
 would have been sent, and their comments say so. At the end the command prints how many notifications it captured, and how many were overwritten before
 it could read them; the file's interface statistics also have the latter.
 
---flow is short for --source-ip, --destination-ip and --destination-qp. With --data, the capture also has the flow's packets, as they arrived, of each the first 256 bytes, and
+--flow is short for --source and --destination. With --data, the capture also has the flow's packets, as they arrived, of each the first 256 bytes, and
 at most --rate a second. With --trace, their comments say what each stage decided: how the packet was parsed, whether its flow was known, which QP sent it, its
 queue, whether its sender was notified or why not, whether it was marked or why not, and when it left. cnpgate decode prints the comments, too. Forwarding doesn't wait
 for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.
@@ -61,10 +61,10 @@ cnpgate show counters; their comments have it. Frames that a device drops itself
 	c.Flags().UintVar(&f.rate, "rate", 1000, fmt.Sprintf("packets a second, at most %d", api.MostPackets))
 	wordFlag(c, &f.drops, "drops", "", "capture frames that are dropped for this reason", counters.ReasonNames()...)
 	f.filter.add(c)
-	for _, filter := range []string{"data", "trace", "port", "kind", "outcome", "source-ip", "source-qp", "destination-ip", "destination-qp"} {
+	for _, filter := range []string{"data", "trace", "port", "kind", "outcome", "source", "destination"} {
 		c.MarkFlagsMutuallyExclusive("drops", filter)
 	}
-	for _, filter := range []string{"source-ip", "destination-ip", "destination-qp"} {
+	for _, filter := range []string{"source", "destination"} {
 		c.MarkFlagsMutuallyExclusive("flow", filter)
 	}
 	return f.ofGateway(c)

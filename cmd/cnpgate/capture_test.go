@@ -219,7 +219,7 @@ func TestShowNotifications(t *testing.T) {
 	qp, evidence := uint32(17), "psn"
 	all[0].SourceQP, all[0].QPEvidence, all[0].DestinationQP, all[0].Level = &qp, &evidence, 18, 200
 	emittingAt(t, filepath.Join(dir, "gw.sock"), all, 0)
-	got := cnpgate(t, dir, "show", "notifications", "--wide", "--socket", "gw.sock", "--source-ip", "10.0.0.1")
+	got := cnpgate(t, dir, "show", "notifications", "--wide", "--socket", "gw.sock", "--source", "10.0.0.1")
 	for _, part := range []string{"WHY\n", "wan0", "data", all[0].Kind + "  rate-reduce 30 %  200", "17  psn", all[0].Why + "\n"} {
 		if got.status != 0 || !strings.Contains(got.stdout, part) {
 			t.Errorf("exit status %d, no %q in\n%s%s", got.status, part, got.stdout, got.stderr)

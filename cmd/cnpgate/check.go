@@ -14,14 +14,14 @@ import (
 )
 
 type checkFlags struct {
-	config, output   string
-	devices, offline bool
+	config, output         string
+	devices, offline, wide bool
 }
 
 func checkCommand() *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
-		Use:   "check [--config] FILE|- [-o text|json] [--offline | --devices]",
+		Use:   "check [--config] FILE|- [-o text|json] [--wide] [--offline | --devices]",
 		Short: "Check a configuration, and print its mistakes or the values calculated from it",
 		Long: `Reads a configuration and prints every mistake in it. It also checks whether the gateway can start with it on this host, without starting anything or opening
 a device: whether the devices are there and ready, the cores, the EAL's arguments, and the memory. What takes rights to see, and what a running gateway uses, is
@@ -34,6 +34,7 @@ is forwarded. Warnings go to standard error.`,
 	}
 	configArgument(c, &f.config)
 	outputFlag(c, &f.output)
+	wideFlag(c, &f.wide)
 	c.Flags().BoolVar(&f.devices, "devices", false, "open the devices too, and print what they can do")
 	c.Flags().BoolVar(&f.offline, "offline", false, "check only the file, not this host")
 	c.MarkFlagsMutuallyExclusive("devices", "offline")
@@ -56,7 +57,7 @@ func (f *checkFlags) check(c *cobra.Command) error {
 		warn(c, w)
 	}
 	if f.output == "text" {
-		err = r.print(out)
+		err = r.print(paperOf(out, f.wide))
 	}
 	if err == nil && f.devices {
 		r.Devices, err = inspectDevices(cfg)
@@ -194,7 +195,7 @@ func (r *checked) print(to io.Writer) error {
 	if _, err := fmt.Fprintf(to, "%s is valid\n\n", r.File); err != nil {
 		return err
 	}
-	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW")
+	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRTT\tQUEUES\tQ_REF/K_MIN\tNOTIFIES_ABOVE\tCAPACITY\tFRAMES\tDELAY\tPER_FLOW", "PER_FLOW", "FRAMES", "QUEUES", "ROLE", "PEER")
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		w.row(p.Name, p.Role, p.Peer, units.Exact(p.RateBPS, units.Rates), orNone(p.RTTNS), len(p.Classes), units.Size(cmp.Or(p.QRefBytes, p.KMinBytes)), units.Size(cmp.Or(p.NotifyAboveBytes, p.KMaxBytes)),

@@ -39,17 +39,7 @@ func TestDecode(t *testing.T) {
 		{"decode in.pcap", 0, "364 frames: 0 notifications accepted, 0 refused, 364 other frames\n", ""},
 		{"decode --config gw.yaml n.pcap", 0, "): fast-cnp from ", ""},
 		{"decode --config other.yaml --accepts ppfc n.pcap", 0, "28 frames: 16 notifications accepted, 9 refused, 3 other frames\n", ""},
-		{"decode --option-type 0x9F --icmpv6-type 201 --proxy-port 1021 n.pcap", 0, "\n28 frames: 11 notifications accepted, 9 refused, 8 other frames\n", ""},
-		{"decode --option-type 0x9F n.pcap", 0, "): standard-cnp from 2001:db8:a::fe to 2001:db8:a::1, refused (option-unknown): ", ""},
-		{"decode --trace-option-type 0x9F n.pcap", 0, "\n28 frames: 22 notifications accepted, 6 refused, 0 other frames\n", ""},
-		{"decode --config other.yaml --option-type 158 --icmpv6-type 200 n.pcap", 0, "\n28 frames: 25 notifications accepted, 3 refused,", ""},
-		{"decode --extension-class 246 n.pcap", 0, "\n28 frames: 25 notifications accepted, 3 refused,", ""},
-		{"decode --option-type 0x1F n.pcap", 1, "", "--option-type is 31, expected 128 to 159 (0x80 to 0x9F)"},
-		{"decode --trace-option-type 160 n.pcap", 1, "", "--trace-option-type is 160, expected 128 to 159"},
-		{"decode --icmpv6-type 1 n.pcap", 1, "", "--icmpv6-type is 1, expected 128 to 255"},
-		{"decode --extension-class 256 n.pcap", 1, "", "--extension-class is 256, expected 1 to 255"},
-		{"decode --proxy-port 0 n.pcap", 1, "", "--proxy-port is 0, expected 1 to 65535"},
-		{"decode --proxy-port x n.pcap", 1, "", "--proxy-port"},
+		{"decode --option-type 0x9F n.pcap", 1, "", "--option-type was removed; use --config FILE, with notifications.fast_cnp.option_type"},
 		{"decode cut.pcap", 3, "\n27 frames: ", "cnpgate: decode of cut.pcap: capture cut.pcap: it is cut short: the record of frame 28 has "},
 		{"decode", 1, "", "0 captures are given, expected one"},
 		{"decode n.pcap in.pcap", 1, "", "2 captures are given, expected one"},
@@ -75,7 +65,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeCodePoints: notifications are recognised by the code points of the configuration and of flags.
+// TestDecodeCodePoints: notifications are recognised by the code points of the configuration.
 func TestDecodeCodePoints(t *testing.T) {
 	dir := workspace(t)
 	golden, err := os.ReadFile("../../testdata/notifications/golden.pcap")
@@ -95,12 +85,6 @@ func TestDecodeCodePoints(t *testing.T) {
 		{"--config gw.yaml", 6, 0, 3, 5, 2},
 		{"--config other.yaml", 0, 0, 3, 5, 2},
 		{"--config all.yaml", 6, 3, 0, 0, 0},
-		{"--option-type 0x9F", 0, 0, 3, 5, 2},
-		{"--trace-option-type 0x9F", 6, 3, 3, 5, 2},
-		{"--icmpv6-type 201", 6, 0, 0, 5, 1},
-		{"--proxy-port 1021", 6, 0, 3, 0, 2},
-		{"--extension-class 246", 6, 0, 3, 5, 0},
-		{"--config all.yaml --trace-option-type 0x9E --icmpv6-type 200 --proxy-port 1022 --extension-class 247", 6, 0, 3, 5, 2},
 	} {
 		got := cnpgate(t, dir, strings.Fields("decode "+c.args+" n.pcap")...)
 		for text, want := range map[string]int{"): fast-cnp from ": c.fast, "(option-malformed): ": c.malformed, "): long-haul-cnp-icmpv6 from ": c.icmpv6,

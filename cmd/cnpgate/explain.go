@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -97,8 +98,11 @@ func printExplanation(to io.Writer, source, destination string, e *api.Explanati
 		if g := f.Stop(); g != nil {
 			verdict = "not notified, because of: " + g.Name
 		}
-		fmt.Fprintf(to, "%v QP %s to %v QP %d, port %s, VLAN %s, worker %d: %s\n", f.SourceIP, orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Port,
+		line := fmt.Sprintf("%v QP %s to %v QP %d, port %s, VLAN %s, worker %d: %s", f.SourceIP, orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Port,
 			columns.PlaceText(f.Tunnel, f.TunnelID, f.VLAN), f.Worker, verdict)
+		if err := printHung(to, "", line); err != nil {
+			return err
+		}
 		if err := printGates(to, f.Gates); err != nil {
 			return err
 		}
@@ -112,20 +116,23 @@ func printExplanation(to io.Writer, source, destination string, e *api.Explanati
 
 // printGates prints gates, first the first one that stops.
 func printGates(to io.Writer, gates []report.Gate) error {
-	first := report.FirstStop(gates)
-	if first >= 0 {
-		printGate(to, &gates[first])
-	}
+	order := make([]*report.Gate, 0, len(gates))
 	for i := range gates {
-		if i != first {
-			printGate(to, &gates[i])
+		order = append(order, &gates[i])
+	}
+	if first := report.FirstStop(gates); first > 0 {
+		order = slices.Insert(slices.Delete(order, first, first+1), 0, &gates[first])
+	}
+	for _, g := range order {
+		if err := printGate(to, g); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintln(to)
 	return err
 }
 
-func printGate(to io.Writer, g *report.Gate) {
+func printGate(to io.Writer, g *report.Gate) error {
 	state := string(g.State)
 	if g.State == report.Unknown {
 		state = "-"
@@ -137,7 +144,7 @@ func printGate(to io.Writer, g *report.Gate) {
 	if g.Key != "" {
 		text += "; change " + g.Key
 	}
-	fmt.Fprintf(to, "  %-4s  %-9s  %s\n", state, g.Name, text)
+	return printHung(to, fmt.Sprintf("  %-4s  %-9s  ", state, g.Name), text)
 }
 
 func orDash[T any](v *T) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -28,21 +29,31 @@ func (f *flowFilter) value(parameter string) *string {
 
 // addFlow adds the flags about the flow's ends.
 func (f *flowFilter) addFlow(c *cobra.Command) {
-	for _, p := range []struct {
-		parameter, flag, usage string
-		check                  func(string) error
-	}{
-		{"source_ip", "source-ip", "only from this sender: an address or a prefix", checkHosts},
-		{"destination_ip", "destination-ip", "only to this receiver: an address or a prefix", checkHosts},
-		{"source_qp", "source-qp", "only from this QP", checkQP},
-		{"destination_qp", "destination-qp", "only to this QP", checkQP},
-	} {
-		c.Flags().Var(checkedText{f.value(p.parameter), p.check}, p.flag, p.usage)
-	}
+	c.Flags().Var(&endFilter{f.value("source_ip"), f.value("source_qp")}, "source", "only from this sender, an address or a prefix, this QP (,QP), or both")
+	c.Flags().Var(&endFilter{f.value("destination_ip"), f.value("destination_qp")}, "destination", "only to this receiver, this QP (,QP), or both")
 }
 
-func checkHosts(text string) error {
-	_, err := hosts(text)
+// endFilter is a flag that selects flows by one of their ends: HOST, HOST,QP or ,QP, where HOST is an address or a prefix.
+type endFilter struct{ host, qp *string }
+
+func (f *endFilter) String() string {
+	if f.host == nil || *f.host+*f.qp == "" {
+		return "" // pflag compares with the zero value
+	}
+	return strings.TrimSuffix(*f.host+","+*f.qp, ",")
+}
+
+func (*endFilter) Type() string { return "HOST[,QP]" }
+
+func (f *endFilter) Set(text string) (err error) {
+	host, qp, both := strings.Cut(text, ",")
+	if host != "" || !both {
+		_, err = hosts(host)
+	}
+	if both {
+		err = errors.Join(err, checkQP(qp))
+	}
+	*f.host, *f.qp = host, qp
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,14 +32,17 @@ func fleetCommand() *cobra.Command {
 func fleetKeysCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use:   "keys NAME=ADDRESS[,ADDRESS]... [--dir DIR]",
-		Short: "Make the keys and certificates of a fleet's gateways, and print their fleet sections",
+		Use:   "keys NAME=ADDRESS[,ADDRESS]|HOST... [--dir DIR]",
+		Short: "Make the keys and certificates of a fleet's gateways, or a host's key, and print their fleet sections",
 		Long: `For each gateway it makes NAME.nk, the seed of its nkey, and NAME.pem and NAME.key, a certificate for the addresses and host names at which the others reach it,
 which a CA of its own signs: ca.pem and ca.key. It replaces no file; if there is a CA in the folder, it signs with that, so that a gateway can be added later. It prints the
-members for the configurations of all. Copy NAME.* and ca.pem to the gateway, and keep ca.key away from all of them. Certificates are valid for 10 years.`,
+members for the configurations of all. Copy NAME.* and ca.pem to the gateway, and keep ca.key away from all of them. Certificates are valid for 10 years.
+
+Of a name without an address it makes only NAME.nk, such as the key of a host for cnpgate agent; made on the host, it never leaves it. It prints the public key, which the gateways'
+fleet.hosts and the broker's users need. Whoever has a .nk file can speak for its gateway or host.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return seeHelp(c, errors.New("no gateway is given; expected each as NAME=ADDRESS, such as gw-1=192.0.2.1"))
+				return seeHelp(c, errors.New("no gateway or host is given; expected each gateway as NAME=ADDRESS, such as gw-1=192.0.2.1, and each host as NAME"))
 			}
 			return nil
 		},
@@ -48,31 +52,40 @@ members for the configurations of all. Copy NAME.* and ca.pem to the gateway, an
 	return c
 }
 
-// makeFleetKeys makes the files of some gateways, given as NAME=ADDRESS[,ADDRESS].
-func makeFleetKeys(c *cobra.Command, dir string, gateways []string, now time.Time) error {
-	names, hosts := make([]string, len(gateways)), make([][]string, len(gateways))
-	for i, text := range gateways {
-		name, list, _ := strings.Cut(text, "=")
-		names[i], hosts[i] = name, strings.Split(list, ",")
-		if name == "" || name == "ca" || strings.ContainsAny(name, "/\\ ") || list == "" {
-			return fmt.Errorf("%q is not a gateway; expected NAME=ADDRESS[,ADDRESS], such as gw-1=192.0.2.1,gw-1.example.net", text)
+// makeFleetKeys makes the files of some gateways, given as NAME=ADDRESS[,ADDRESS], and of hosts, given as NAME.
+func makeFleetKeys(c *cobra.Command, dir string, members []string, now time.Time) (err error) {
+	names, addresses := make([]string, len(members)), make([][]string, len(members)) // nil: a host
+	var ca *authority                                                                // nil: of hosts only
+	for i, text := range members {
+		name, list, gateway := strings.Cut(text, "=")
+		if name == "" || name == "ca" || strings.ContainsAny(name, "/\\ ") || gateway && list == "" {
+			return fmt.Errorf("%q is no gateway or host; expected NAME=ADDRESS[,ADDRESS], such as gw-1=192.0.2.1,gw-1.example.net, or for a host NAME", text)
+		}
+		if names[i] = name; gateway {
+			addresses[i] = strings.Split(list, ",")
 		}
 	}
-	ca, err := openCA(dir, now)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(addresses, func(a []string) bool { return a != nil }) {
+		if ca, err = openCA(dir, now); err != nil {
+			return err
+		}
 	}
 	out := c.OutOrStdout()
-	fmt.Fprintln(out, "  members:")
+	if ca != nil {
+		fmt.Fprintln(out, "  members:")
+	}
 	for i, name := range names {
 		public, err := agent.CreateKey(filepath.Join(dir, name+".nk"))
-		if err == nil {
-			err = ca.issue(dir, name, hosts[i], now)
+		if err == nil && addresses[i] != nil {
+			err = ca.issue(dir, name, addresses[i], now)
 		}
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "    - {name: %s, key: %s}\n", name, public)
+	}
+	if ca == nil {
+		return nil
 	}
 	_, err = fmt.Fprintln(out, "  tls: {ca: /etc/cnpgate/ca.pem, cert: /etc/cnpgate/NAME.pem, key: /etc/cnpgate/NAME.key}")
 	return err

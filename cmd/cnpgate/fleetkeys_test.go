@@ -50,11 +50,23 @@ func TestFleetKeys(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"fleet keys", "no gateway is given"}, {"fleet keys gw-1", `"gw-1" is not a gateway`}, {"fleet keys gw-1=127.0.0.1", "a key is never replaced"}, {"fleet keys ../x=a", "is not a gateway"},
+		{"fleet keys", "no gateway or host is given"}, {"fleet keys gw-1=", `"gw-1=" is no gateway or host`}, {"fleet keys gw-1=127.0.0.1", "a key is never replaced"}, {"fleet keys ../x", "is no gateway or host"},
 		{"fleet", "cnpgate fleet alone was removed; use cnpgate show fleet"}, {"fleet --watch 1s", "use cnpgate show fleet"}, {"fleet keys a=b --dir none", "no such file"},
 	} {
 		if got := cnpgate(t, dir, strings.Fields(c.args)...); got.status != 1 || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)
 		}
+	}
+}
+
+// TestHostKey: of a name without an address only the key is made, and no CA.
+func TestHostKey(t *testing.T) {
+	dir := t.TempDir()
+	got := cnpgate(t, dir, "fleet", "keys", "h17")
+	if got.status != 0 || !strings.HasPrefix(got.stdout, "    - {name: h17, key: U") || strings.Count(got.stdout, "\n") != 1 {
+		t.Errorf("%+v", got)
+	}
+	if left := names(t, dir); len(left) != 1 || left[0] != "h17.nk" {
+		t.Errorf("files %q, want h17.nk", left)
 	}
 }

@@ -36,25 +36,37 @@ func printRDMASummary(to io.Writer, s *health.Summary) error {
 		_, err := fmt.Fprintln(to, "No RDMA connection was seen.")
 		return err
 	}
-	fmt.Fprintf(to, "%s between %s in %s: %s, %s of payload", plural(s.Connections, "RDMA connection"), plural(s.Hosts, "host"),
+	line := fmt.Sprintf("%s between %s in %s: %s, %s of payload", plural(s.Connections, "RDMA connection"), plural(s.Hosts, "host"),
 		health.Duration(s.DurationNS), plural(int(s.Packets), "packet"), units.Size(s.GoodputBytes))
 	if s.NotPaired > 0 {
-		fmt.Fprintf(to, "; of %d only one direction is known", s.NotPaired)
+		line += fmt.Sprintf("; of %d only one direction is known", s.NotPaired)
 	}
-	fmt.Fprintln(to)
-	t := newTable(to, "")
-	t.row("  sent again", fmt.Sprintf("%s, %s%s", s.Again, units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
-	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
+	if err := printHung(to, "", line); err != nil {
+		return err
+	}
+	var rows [][2]string
+	row := func(name, text string) { rows = append(rows, [2]string{name, text}) }
+	row("sent again", fmt.Sprintf("%s, %s%s", cmp.Or(s.Again, plural(int(s.Retransmitted.Packets), "packet")), units.Size(s.Retransmitted.Bytes), causesText(s.Causes)))
+	row("lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
 	if s.DroppedHere > 0 {
-		t.row("  dropped by this gateway", fmt.Sprint(s.DroppedHere))
+		row("dropped by this gateway", fmt.Sprint(s.DroppedHere))
 	}
-	t.row("  NAK, RNR NAK", fmt.Sprintf("%d, %d", s.NAKs, s.RNRNAKs))
-	t.row("  late, twice", fmt.Sprintf("%d, %d", s.OutOfOrder, s.Duplicates))
-	t.row("  CE, CNP", fmt.Sprintf("%d, %d", s.CE, s.CNPs))
+	row("NAK, RNR NAK", fmt.Sprintf("%d, %d", s.NAKs, s.RNRNAKs))
+	row("late, twice", fmt.Sprintf("%d, %d", s.OutOfOrder, s.Duplicates))
+	row("CE, CNP", fmt.Sprintf("%d, %d", s.CE, s.CNPs))
 	if s.RTT != nil {
-		t.row("  request to ACK", fmt.Sprintf("half within %s, 99 %% within %s", health.Duration(int64(s.RTT.P50NS)), health.Duration(int64(s.RTT.P99NS))))
+		row("request to ACK", fmt.Sprintf("half within %s, 99 %% within %s", health.Duration(int64(s.RTT.P50NS)), health.Duration(int64(s.RTT.P99NS))))
 	}
-	return t.Flush()
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	for _, r := range rows {
+		if err := printHung(to, fmt.Sprintf("  %-*s  ", width, r[0]), r[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func plural(n int, what string) string {

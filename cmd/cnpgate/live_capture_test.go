@@ -46,7 +46,7 @@ func TestLiveCongestedQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	captured := make(chan string, 1)
-	capture := exec.Command("sh", "-c", `"$0" capture --count 2 --destination-qp 7 -w - --socket "$1" | tshark -X lua_script:"$2" -n -r - -T fields -e frame.interface_name -e ipv6.dst -e cnpgate.kind -e frame.comment`,
+	capture := exec.Command("sh", "-c", `"$0" capture --count 2 --destination ,7 -w - --socket "$1" | tshark -X lua_script:"$2" -n -r - -T fields -e frame.interface_name -e ipv6.dst -e cnpgate.kind -e frame.comment`,
 		program, socket, lua)
 	begun, err := capture.StderrPipe()
 	if err != nil {

@@ -320,7 +320,7 @@ func TestLiveConfigFile(t *testing.T) {
 		}
 	}
 	p.says("differs from the configuration in force", 1)
-	if got := ask("show", "health"); got.status != 0 || !strings.Contains(got.stdout, "differs from the configuration in force, and the next start uses the file") {
+	if got := ask("show", "health"); got.status != 0 || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), "differs from the configuration in force, and the next start uses the file") {
 		t.Errorf("%+v", got)
 	}
 	if got := ask("show", "counters"); !strings.Contains(got.stdout, "config_file_differs") {

@@ -172,7 +172,7 @@ func TestLiveOperator(t *testing.T) {
 
 	// Enabled, with a capture: the queue drains, and only the sender that causes the congestion is notified.
 	captured := filepath.Join(dir, "notifications.pcapng")
-	capture := command(dir, "capture", "--write", captured, "--count", "5", "--outcome", "sent", "--source-ip", "fd00:18::2", "--socket", o.socket)
+	capture := command(dir, "capture", "--write", captured, "--count", "5", "--outcome", "sent", "--source", "fd00:18::2", "--socket", o.socket)
 	begun, err := capture.StderrPipe()
 	if err == nil {
 		err = capture.Start()

@@ -23,8 +23,11 @@ func logOutput(format string) io.Writer {
 	case atJournal:
 		return journalText(os.Stderr)
 	}
-	return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: !atTerminal}
+	return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: !isScreen(os.Stderr), FieldsExclude: inMessage}
 }
+
+// inMessage are the fields whose values the message has as text, too.
+var inMessage = []string{"device_properties"}
 
 // inJournal reports whether standard error is the journal's.
 func inJournal() bool {
@@ -38,7 +41,7 @@ var priorities = map[string]int{"debug": 7, "info": 6, "warn": 4, "error": 3, "f
 // journalText writes lines with their priorities: the journal adds the time.
 func journalText(to io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{
-		Out: to, NoColor: true, PartsOrder: []string{zerolog.MessageFieldName},
+		Out: to, NoColor: true, PartsOrder: []string{zerolog.MessageFieldName}, FieldsExclude: inMessage,
 		FormatPrepare: func(line map[string]any) error {
 			level, _ := line[zerolog.LevelFieldName].(string)
 			priority, known := priorities[level]

@@ -23,6 +23,7 @@ func TestJournalText(t *testing.T) {
 		{func() { log.Warn().Strs("names", []string{"a", "b"}).Msg("Two\nlines.") }, `<4>Two; lines. names=["a","b"]` + "\n"},
 		{func() { log.Error().Err(errors.New("no\ncable")).Msg("It failed.") }, `<3>It failed. error="no\ncable"` + "\n"},
 		{func() { log.WithLevel(zerolog.FatalLevel).Bytes("stack", []byte("a\n\tb")).Msg("The end.") }, `<2>The end. stack="a\n\tb"` + "\n"},
+		{func() { log.Info().Any("device_properties", []int{1}).Msg("The device is open: 1.") }, "<6>The device is open: 1.\n"},
 	} {
 		text.Reset()
 		if c.do(); text.String() != c.want {

@@ -79,12 +79,7 @@ that fill the queue most.`,
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
 	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), setCommand(), hintCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
-		manualCommand(), schemaCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), versionCommand(), webCommand())
-	c.CompletionOptions.DisableNoDescFlag = true
-	c.InitDefaultCompletionCmd()
-	if powershell, _, err := c.Find([]string{"completion", "powershell"}); err == nil {
-		powershell.Parent().RemoveCommand(powershell) // gateways run on Linux
-	}
+		manualCommand(), showCommand(), statusCommand(), explainCommand(), fleetCommand(), topCommand(), versionCommand(), webCommand(), completionCommand())
 	c.InitDefaultHelpCmd()
 	group(c, groups)
 	explain(c)
@@ -109,13 +104,13 @@ var groups = []commandGroup{
 	{"change", "Change:", "reload set drain hint fleet"},
 	{"evidence", "Evidence:", "capture decode replay agent"},
 	{"research", "Research:", "sim endpoint nictest"},
-	{"more", "More:", "version schema completion help"},
+	{"more", "More:", "version completion help"},
 }
 
 // showGroups are those of show: what every gateway has, and what it has only if the configuration has it.
 var showGroups = []commandGroup{
-	{"all", "Of every gateway:", "config counters episodes flows health notifications ports queues reloads senders tech"},
-	{"optional", "If the configuration has it:", "bgp fleet proxies"},
+	{"all", "Of every gateway:", "config counters episodes flows health notifications ports queues senders tech"},
+	{"optional", "If the configuration has it:", "fleet proxies"},
 }
 
 // group puts the commands below one into groups.
@@ -132,14 +127,31 @@ func group(above *cobra.Command, groups []commandGroup) {
 
 // removed are the former commands, with what takes their place.
 var removed = map[string]string{
+	"cnpgate agent keygen":     "cnpgate fleet keys NAME, which writes NAME.nk",
 	"cnpgate fleet":            "cnpgate show fleet, or cnpgate fleet keys",
 	"cnpgate log-level":        "cnpgate set log-level",
 	"cnpgate mark":             "cnpgate show counters --mark",
 	"cnpgate mode":             "cnpgate set mode",
+	"cnpgate schema":           "the file cnpgate.schema.json, in deploy of the sources and /usr/share/cnpgate of the package",
+	"cnpgate show bgp":         "cnpgate show proxies --bgp",
 	"cnpgate show hints":       "cnpgate hint",
+	"cnpgate show reloads":     "cnpgate show config --history",
 	"cnpgate show version":     "cnpgate version",
 	"cnpgate show pairs":       "cnpgate show flows; its columns have the sender's QP, the evidence and the contradictions (--wide)",
 	"cnpgate show connections": "cnpgate show health --rdma",
+}
+
+// removedFlags are the former flags, in the same way.
+var removedFlags = map[string]string{
+	"destination-ip":    "--destination ADDRESS",
+	"destination-qp":    "--destination ADDRESS,QP, or --destination ,QP",
+	"extension-class":   "--config FILE, with notifications.long_haul_cnp.extension_class",
+	"icmpv6-type":       "--config FILE, with notifications.long_haul_cnp.icmpv6_type",
+	"option-type":       "--config FILE, with notifications.fast_cnp.option_type",
+	"proxy-port":        "--config FILE, with proxy.port",
+	"source-ip":         "--source ADDRESS",
+	"source-qp":         "--source ADDRESS,QP, or --source ,QP",
+	"trace-option-type": "--config FILE, with notifications.fast_cnp.trace_option_type",
 }
 
 // configArgument lets a command take its configuration by --config, or as its argument.

@@ -158,7 +158,7 @@ func TestCommands(t *testing.T) {
 		{"replya", 1, "", `unknown command "replya"`},
 		{"replya --config gw.yaml", 1, "", `cnpgate: unknown`},
 		{"check --config gw.yaml", 0, "gw.yaml is valid", "warning"},
-		{"check --config gw.yaml", 0, "wan   wan     dc    1Mbps  -    1       4.55KB       9.1KB           1.05MB    1024    8.39s   1ms\n", "warning"},
+		{"check --wide --config gw.yaml", 0, "wan   wan     dc    1Mbps  -    1       4.55KB       9.1KB           1.05MB    1024    8.39s   1ms\n", "warning"},
 		{"check --config gw.yaml", 0, "PORT", "cnpgate: warning: port wan: a full queue takes 8.39s to drain (1.05MB at 1Mbps), but RC senders"},
 		{"check --config gw.yaml --offline", 0, "gw.yaml is valid", "warning"},
 		{"check --config gw.yaml --offline --devices", 1, "", "--devices and --offline exclude each other"},

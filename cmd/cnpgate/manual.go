@@ -121,9 +121,10 @@ func commandPage(c *cobra.Command) *manualPage {
 	p.line(".SH SYNOPSIS\n\\fB%s\\fP", roff(c.UseLine()))
 	p.line(".SH DESCRIPTION")
 	p.prose(cmp.Or(c.Long, c.Short))
-	if c.LocalFlags().HasAvailableFlags() {
+	if c.Flags().HasAvailableFlags() {
 		p.line(".SH OPTIONS")
 		c.LocalFlags().VisitAll(p.option)
+		c.InheritedFlags().VisitAll(p.option)
 	}
 	p.line(".SH EXAMPLES")
 	for _, example := range examplesOf(c) {
@@ -266,16 +267,13 @@ var manualExamples = map[string][]string{
 	"cnpgate":                  {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate check cnpgate.yaml", "cnpgate run cnpgate.yaml"},
 	"cnpgate capture":          {"cnpgate capture -w notifications.pcapng --duration 1m", "cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -", "cnpgate capture --drops queue-full-bytes --duration 10s -w drops.pcapng"},
 	"cnpgate check":            {"cnpgate check /etc/cnpgate/cnpgate.yaml", "cnpgate check --offline cnpgate.yaml"},
-	"cnpgate completion bash":  {"cnpgate completion bash > /etc/bash_completion.d/cnpgate"},
-	"cnpgate completion fish":  {"cnpgate completion fish > ~/.config/fish/completions/cnpgate.fish"},
-	"cnpgate completion zsh":   {"cnpgate completion zsh > /usr/local/share/zsh/site-functions/_cnpgate"},
+	"cnpgate completion":       {"cnpgate completion bash > /etc/bash_completion.d/cnpgate", "cnpgate completion fish > ~/.config/fish/completions/cnpgate.fish", "cnpgate completion zsh > /usr/local/share/zsh/site-functions/_cnpgate"},
 	"cnpgate decode":           {"cnpgate decode notifications.pcapng", "tcpdump -i eth0 -U -w - | cnpgate decode -"},
-	"cnpgate agent keygen":     {"cnpgate agent keygen /etc/cnpgate/agent.nk"},
 	"cnpgate agent run":        {"cnpgate agent run --site paris --server tls://nats-1:4222 --key /etc/cnpgate/agent.nk", "cnpgate agent run --socket /run/cnpgate/cnpgate.sock"},
 	"cnpgate agent show":       {"cnpgate agent show", "cnpgate agent show -o json"},
 	"cnpgate show tech":        {"cnpgate show tech", "cnpgate show tech - >bundle.tar.gz"},
 	"cnpgate show fleet":       {"cnpgate show fleet", "cnpgate show fleet --watch 2s"},
-	"cnpgate fleet keys":       {"cnpgate fleet keys gw-1=192.0.2.1 gw-2=192.0.2.2 --dir fleet"},
+	"cnpgate fleet keys":       {"cnpgate fleet keys gw-1=192.0.2.1 gw-2=192.0.2.2 --dir fleet", "cnpgate fleet keys agent --dir /etc/cnpgate"},
 	"cnpgate nictest":          {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic ConnectX-6 --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
 	"cnpgate endpoint receive": {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +
@@ -290,19 +288,16 @@ var manualExamples = map[string][]string{
 	"cnpgate reload":             {"cnpgate reload --dry-run", "cnpgate reload --confirm 60s", "cnpgate reload --confirmed"},
 	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
-	"cnpgate schema":             {"cnpgate schema > cnpgate.schema.json"},
-	"cnpgate show bgp":           {"cnpgate show bgp"},
-	"cnpgate show config":        {"cnpgate show config"},
+	"cnpgate show config":        {"cnpgate show config", "cnpgate show config --history"},
 	"cnpgate show counters":      {"cnpgate show counters -o json", "cnpgate show counters --since-mark"},
 	"cnpgate show episodes":      {"cnpgate show episodes"},
 	"cnpgate show flows":         {"cnpgate show flows --sort rate --limit 10 --columns source,destination,rate", "cnpgate show flows -o json"},
 	"cnpgate show health":        {"cnpgate show health"},
-	"cnpgate show notifications": {"cnpgate show notifications --follow", "cnpgate show notifications --outcome suppressed --source-ip 10.1.0.0/16"},
-	"cnpgate show reloads":       {"cnpgate show reloads"},
+	"cnpgate show notifications": {"cnpgate show notifications --follow", "cnpgate show notifications --outcome suppressed --source 10.1.0.0/16"},
 	"cnpgate show senders":       {"cnpgate show senders --sort notifications --limit 10"},
 	"cnpgate web":                {"cnpgate web", "cnpgate web report.json"},
 	"cnpgate show ports":         {"cnpgate show ports --watch 1s"},
-	"cnpgate show proxies":       {"cnpgate show proxies"},
+	"cnpgate show proxies":       {"cnpgate show proxies", "cnpgate show proxies --bgp"},
 	"cnpgate show queues":        {"cnpgate show queues"},
 	"cnpgate sim":                {"cnpgate sim --list", "cnpgate sim incast-10ms --svg incast"},
 	"cnpgate version":            {"cnpgate version", "cnpgate version -o json"},

@@ -26,15 +26,15 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showTechCommand(), showConfigCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
-	for _, l := range lists {
-		var f showFlags
-		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)
-		if l.name == "health" {
-			below.SuggestFor = []string{"state"}
-			addRDMA(&f, below)
-		}
-		c.AddCommand(below)
+	f := &showFlags{} // of all of them
+	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
+	outputFlag(c, &f.output)
+	wideFlag(c, &f.wide)
+	f.socketFlags(c)
+	c.PersistentFlags().AddFlagSet(c.Flags())
+	c.AddCommand(showTechCommand(f), showConfigCommand(f), showCountersCommand(f), showFlowsCommand(f), showNotificationsCommand(f), showPortsCommand(f), showSendersCommand(f))
+	for i := range lists {
+		c.AddCommand(lists[i].command(f))
 	}
 	group(c, showGroups)
 	return c
@@ -101,25 +101,32 @@ const socketVariable = "CNPGATE_SOCKET"
 // command makes c show a resource.
 func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
-	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
-	outputFlag(c, &f.output)
-	wideFlag(c, &f.wide)
 	if s.render != nil {
 		c.Flags().BoolVar(&f.fleet, "fleet", false, "of all gateways of the fleet (docs/fleet.md)")
 	}
-	return f.ofGateway(c)
+	return asksGateway(c)
 }
 
 // ofGateway adds what commands have that ask the running gateway: the flags that select its socket, and their help.
 func (f *showFlags) ofGateway(c *cobra.Command) *cobra.Command {
+	f.socketFlags(c)
+	return asksGateway(c)
+}
+
+// asksGateway adds the help about the socket.
+func asksGateway(c *cobra.Command) *cobra.Command {
 	c.Long += showSocket
 	if c.Args == nil {
 		c.Args = noArguments
 	}
+	return c
+}
+
+// socketFlags adds the flags that select the socket.
+func (f *showFlags) socketFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.socket, "socket", "", "Unix socket of the gateway's API")
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) of the gateway")
 	c.MarkFlagsMutuallyExclusive("socket", "config")
-	return c
 }
 
 // ask calls do with a client of the running gateway, and a context that SIGINT and SIGTERM end.
@@ -162,7 +169,7 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 	defer tick.Stop()
 	for {
 		var text bytes.Buffer
-		if isTerminal(to) {
+		if isScreen(to) {
 			text.WriteString(clearScreen)
 		}
 		on.Writer = &text
@@ -195,9 +202,9 @@ func printMode(ctx context.Context, client *api.Client, resource string, to io.W
 		return err
 	}
 	if ports := observing(m); len(ports) > 0 {
-		_, err = fmt.Fprintf(to, "Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.\n", strings.Join(ports, ", "))
+		return printHung(to, "", fmt.Sprintf("Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.", strings.Join(ports, ", ")))
 	}
-	return err
+	return nil
 }
 
 // observing are the names of the ports that only observe.

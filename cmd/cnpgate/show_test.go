@@ -31,7 +31,7 @@ wan   100.7  fd00:18::1  439?  fd00:18::2   438  -         0s      12       1.1K
 const shown = `PORT  VLAN   SOURCE      QP    DESTINATION  QP   RATE      QUEUED  REACTS  ENDED
 dc    -      198.18.0.2  420   198.18.0.1   60   0bps      0B      -       -
 dc    -      198.18.0.2  421   198.18.0.1   61   9.85Gbps  21.6KB  no      dreq
-    fast-cnp:2,long-haul-cnp:7
+    notifications: fast-cnp:2,long-haul-cnp:7
 wan   100.7  fd00:18::1  439?  fd00:18::2   438  -         0B      -       -
 Not shown: QP_CONTRADICTIONS, QP_PACKETS, QP_EVIDENCE, AGE, BYTES, PACKETS,
 QP_STATE, MARKED (--wide).
@@ -111,7 +111,7 @@ PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED
     the session has ended
 `
 
-const observedOnly = "Observe mode of port wan: nobody is notified; notifications and marks are those that would have been.\n"
+const observedOnly = "Observe mode of port wan: nobody is notified; notifications and marks are those\nthat would have been.\n"
 
 const ailing = `{"healthy":false,"problems":{"wan":"no link"},"notices":["gw.yaml differs"]}
 `
@@ -324,12 +324,12 @@ func TestShow(t *testing.T) {
 		{"set mode --socket gw.sock", 0, "PORT  MODE  AFTER A RELOAD\nwan   send  send\ngw.yaml differs\n", ""},
 		{"show proxies --socket gw.sock", 0, shownProxies, ""},
 		{"show proxies --socket gw.sock -o json", 0, proxied, ""},
-		{"show proxies --socket idle.sock", 0, "PREFIX  PROXY  ORIGIN\n", ""},
+		{"show proxies --socket idle.sock", 0, "No sender is behind a proxy: the configuration has no proxy.senders, or\nproxy.enabled is false, and no protocol has learned one.\n", ""},
 		{"show proxies --socket none.sock", 1, "", "no socket at none.sock"},
-		{"show bgp --socket gw.sock", 0, shownBGP, ""},
-		{"show bgp --socket gw.sock -o json", 0, speaking, ""},
-		{"show bgp --socket idle.sock", 0, "The configuration has no proxy.bgp, or proxy.enabled is false.\n", ""},
-		{"show bgp --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show proxies --bgp --socket gw.sock", 0, shownBGP, ""},
+		{"show proxies --bgp --socket gw.sock -o json", 0, speaking, ""},
+		{"show proxies --bgp --socket idle.sock", 0, "The configuration has no proxy.bgp, or proxy.enabled is false.\n", ""},
+		{"show proxies --bgp --socket none.sock", 1, "", "no socket at none.sock"},
 		{"version --socket gw.sock", 0, own + shownVersion, ""},
 		{"version --socket none.sock", 1, own, "no socket at none.sock"},
 		{"set log-level --socket gw.sock", 0, "log level debug (info after a reload)\n", ""},
@@ -351,6 +351,11 @@ func TestShow(t *testing.T) {
 			if got.status != c.status || got.stdout != c.stdout || !tells(got.stderr, c.stderr) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nwant    %s\nstderr: %s\nwant    %s", got.status, c.status, got.stdout, c.stdout,
 					got.stderr, c.stderr)
+			}
+			for line := range strings.SplitSeq(got.stdout, "\n") {
+				if strings.HasPrefix(c.args, "show ") && len([]rune(line)) > usualColumns && !strings.Contains(c.args, "json") && !strings.Contains(c.args, "--wide") {
+					t.Errorf("a line of %d columns, expected at most %d:\n%s", len([]rune(line)), usualColumns, line)
+				}
 			}
 		})
 	}

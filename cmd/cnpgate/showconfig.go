@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -12,27 +14,33 @@ import (
 )
 
 // showConfigCommand prints the configuration in force.
-func showConfigCommand() *cobra.Command {
-	var f showFlags
-	var diff, asRead bool
+func showConfigCommand(f *showFlags) *cobra.Command {
+	var diff, asRead, history bool
 	c := &cobra.Command{
-		Use:   "config [--diff | --as-read] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the configuration of the running gateway, with defaults, or how its file differs",
+		Use:   "config [--diff | --as-read | --history] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the configuration of the running gateway, with defaults, how its file differs, or its reloads",
 		Long: `The keys of the file with their values, and as comments the defaults of the others and what is calculated for each port, such as the depth above which senders
 are notified; cnpgate check reads it. Comments at the top have the file's name, the SHA-256 of its text, and what is in force besides the file. --diff prints instead
-what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. -o json prints the API's
-answer to GET /v1/config, or with --diff to POST /v1/reload?dry_run=true.`,
+what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. --history prints a line for
+each of the latest 64 reloads, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in force
+afterwards, and the changed keys or the error. -o json prints the API's answer to GET /v1/config, with --diff to POST /v1/reload?dry_run=true, with --history to
+GET /v1/reloads.`,
 	}
 	f.command(c, showable{})
 	c.Flags().BoolVar(&diff, "diff", false, "what the present file would change")
 	c.Flags().BoolVar(&asRead, "as-read", false, "the text of the file as the gateway read it")
-	c.MarkFlagsMutuallyExclusive("diff", "as-read")
+	c.Flags().BoolVar(&history, "history", false, "the latest reloads: what changed, or why it was refused")
+	c.MarkFlagsMutuallyExclusive("diff", "as-read", "history")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case diff:
-			return (&reloadFlags{showFlags: f, dryRun: true}).reload(c)
+			return (&reloadFlags{showFlags: *f, dryRun: true}).reload(c)
+		case history:
+			return f.show(c, printed(api.ReloadsPath, printReloads))
 		case asRead:
-			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error { return printConfig(to, c, "", c.Text) }))
+			return f.show(c, printed(api.ConfigPath, func(to io.Writer, c *api.Config) error {
+				return printConfig(paper{to, 0}, c, "", c.Text) // as it is, however long its lines are
+			}))
 		}
 		s := printed(api.ConfigPath, func(io.Writer, *api.Config) error { return nil })
 		s.print = func(ctx context.Context, client *api.Client, to io.Writer) error {
@@ -52,9 +60,22 @@ answer to GET /v1/config, or with --diff to POST /v1/reload?dry_run=true.`,
 }
 
 func printConfig(to io.Writer, c *api.Config, notices, text string) error {
-	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s%s", c.File, c.ConfigHash, notices, text)
+	text = fmt.Sprintf("# %s, SHA-256 %s\n%s%s", c.File, c.ConfigHash, notices, text)
+	if p, ok := to.(paper); ok && p.columns > 0 {
+		text = longComment.ReplaceAllStringFunc(text, func(line string) string {
+			comment := strings.TrimLeft(line, "# ")
+			if utf8.RuneCountInString(line) <= p.columns {
+				return line
+			}
+			return strings.TrimSuffix(indented(line[:len(line)-len(comment)], comment, p.columns), "\n")
+		})
+	}
+	_, err := io.WriteString(to, text)
 	return err
 }
+
+// longComment is a line that is only a comment; each line of a long one is a comment, too.
+var longComment = regexp.MustCompile(`(?m)^# .*$`)
 
 // printNotices prints what is in force besides the configuration file, such as another mode, and that the file differs.
 func printNotices(ctx context.Context, client *api.Client, to io.Writer, prefix string) error {

@@ -17,8 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-func showCountersCommand() *cobra.Command {
-	var f showFlags
+func showCountersCommand(f *showFlags) *cobra.Command {
 	var mark, sinceMark bool
 	c := f.command(&cobra.Command{
 		Use:   "counters [--mark | --since-mark] [-o text|json] [--socket PATH | --config FILE]",

@@ -19,15 +19,15 @@ import (
 )
 
 type flowsFlags struct {
-	showFlags
+	*showFlags
 	filter        flowFilter
 	interval      time.Duration
 	sort, columns string
 	limit         uint32
 }
 
-func showFlowsCommand() *cobra.Command {
-	var f flowsFlags
+func showFlowsCommand(shared *showFlags) *cobra.Command {
+	f := flowsFlags{showFlags: shared}
 	c := &cobra.Command{
 		Use:   "flows [FILTERS] [--sort COLUMN] [--limit N] [--columns LIST] [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the flows of the running gateway: their rates, and the state of each sender's QP",

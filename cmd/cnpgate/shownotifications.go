@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -19,9 +20,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
-func showNotificationsCommand() *cobra.Command {
+func showNotificationsCommand(f *showFlags) *cobra.Command {
 	var (
-		f      showFlags
 		filter notificationFilter
 		limit  uint16
 		follow bool
@@ -39,6 +39,9 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 			return fmt.Errorf("--limit is %d, expected 1 to %d", limit, api.MaxNotifications)
 		}
 		values := filter.values()
+		if follow && f.watch != 0 {
+			return seeHelp(c, errors.New("--follow and --watch exclude each other; expected one of them"))
+		}
 		if follow {
 			return f.follow(c, values)
 		}
@@ -56,7 +59,6 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 	filter.add(c)
 	c.Flags().Uint16VarP(&limit, "limit", "n", 20, "print at most this many, the latest ones")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print the notifications from now on, until Ctrl-C")
-	c.MarkFlagsMutuallyExclusive("follow", "watch")
 	c.MarkFlagsMutuallyExclusive("follow", "limit")
 	return c
 }
@@ -77,7 +79,7 @@ func printMostNotified(ctx context.Context, client *api.Client, to io.Writer) er
 	all, err := api.Get[api.SendersBody](ctx, client, fmt.Sprintf("%s?sort=notifications&limit=%d", api.SendersPath, mostNotified))
 	for i := 0; err == nil && i < len(all.Senders) && all.Senders[i].Notifications > 0; i++ {
 		s := &all.Senders[i]
-		_, err = fmt.Fprintf(to, "%v %s notified %d times about %d flows.\n", s.SourceIP, verb, s.Notifications, s.Flows)
+		_, err = fmt.Fprintf(to, "%v %s notified %s about %s.\n", s.SourceIP, verb, plural(int(s.Notifications), "time"), plural(int(s.Flows), "flow"))
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-func showPortsCommand() *cobra.Command {
-	var f showFlags
+func showPortsCommand(f *showFlags) *cobra.Command {
 	var interval time.Duration
 	c := f.command(&cobra.Command{
 		Use:   "ports [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
@@ -166,8 +164,12 @@ func printHealth(to io.Writer, h *api.Health) error {
 		lines = append(lines, "healthy")
 	}
 	lines = append(lines, servicesDown(h.Services)...)
-	_, err := fmt.Fprintln(to, strings.Join(append(lines, h.Notices...), "\n"))
-	return err
+	for _, line := range append(lines, h.Notices...) {
+		if err := printHung(to, "", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // servicesDown has a line for each service that doesn't work.

@@ -14,14 +14,14 @@ import (
 )
 
 type sendersFlags struct {
-	showFlags
+	*showFlags
 	interval time.Duration
 	sort     string
 	limit    uint32
 }
 
-func showSendersCommand() *cobra.Command {
-	f := sendersFlags{sort: api.Sorts[0]}
+func showSendersCommand(shared *showFlags) *cobra.Command {
+	f := sendersFlags{showFlags: shared, sort: api.Sorts[0]}
 	c := &cobra.Command{
 		Use:   "senders [--sort VALUE] [--limit N] [--interval TIME] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the senders of the running gateway's flows, those with the highest rates first",

@@ -44,8 +44,7 @@ const (
 	techMost = 64 << 20         // bytes of one file
 )
 
-func showTechCommand() *cobra.Command {
-	var f showFlags
+func showTechCommand(f *showFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tech [FILE|-] [--socket PATH | --config FILE]",
 		Short: "Write a support bundle: versions, configuration, state, counters, log and facts of the host, without secrets",
@@ -54,6 +53,11 @@ facts of the host. Passwords in URLs are replaced; keys and tokens aren't read. 
 is also made if the gateway doesn't answer.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, name := range []string{"output", "watch", "wide"} {
+				if c.Flags().Changed(name) {
+					return seeHelp(c, fmt.Errorf("show tech writes an archive, once, and has no --%s; leave it out", name))
+				}
+			}
 			socket, err := f.where(c)
 			if err != nil {
 				return err
@@ -77,7 +81,7 @@ is also made if the gateway doesn't answer.`,
 			return printLine(c, nil, "wrote "+name)
 		},
 	}
-	return f.ofGateway(c)
+	return asksGateway(c)
 }
 
 // techBundle is a support bundle that is being written.
@@ -85,27 +89,33 @@ type techBundle struct {
 	to      *tar.Writer
 	at      time.Time
 	missing strings.Builder
+	err     error // the first one, after which nothing is written
 }
 
 // writeTech writes a support bundle.
 func writeTech(ctx context.Context, client *api.Client, to io.Writer, at time.Time) error {
 	zipped := gzip.NewWriter(to)
 	b := &techBundle{to: tar.NewWriter(zipped), at: at}
-	err := b.add("command-version.txt", []byte(versionLine()), nil)
+	b.add("command-version.txt", []byte(versionLine()), nil)
 	for _, r := range techResources {
 		text, failed := resourceText(ctx, client, r.path)
-		err = errors.Join(err, b.add("gateway/"+r.name+".json", text, failed))
+		b.add("gateway/"+r.name+".json", text, failed)
 	}
 	for _, path := range techFiles {
 		text, failed := os.ReadFile(path)
-		err = errors.Join(err, b.add("host"+path, text, failed))
+		b.add("host"+path, text, failed)
 	}
 	for _, words := range techCommands {
 		text, failed := commandText(ctx, words)
-		err = errors.Join(err, b.add("host/"+filepath.Base(words[0])+".txt", text, failed))
+		b.add("host/"+filepath.Base(words[0])+".txt", text, failed)
 	}
-	err = errors.Join(err, b.add("missing.txt", []byte(b.missing.String()), nil), ctx.Err())
-	return errors.Join(err, b.to.Close(), zipped.Close())
+	b.add("missing.txt", []byte(b.missing.String()), nil)
+	for _, next := range []func() error{ctx.Err, b.to.Close, zipped.Close} {
+		if b.err == nil {
+			b.err = next()
+		}
+	}
+	return b.err
 }
 
 func resourceText(ctx context.Context, client *api.Client, path string) ([]byte, error) {
@@ -124,17 +134,19 @@ func commandText(ctx context.Context, words []string) ([]byte, error) {
 }
 
 // add adds a file, or notes why it is missing.
-func (b *techBundle) add(name string, text []byte, failed error) error {
-	if failed != nil {
+func (b *techBundle) add(name string, text []byte, failed error) {
+	switch {
+	case failed != nil:
 		fmt.Fprintf(&b.missing, "%s: %v\n", name, failed)
-		return nil
+		return
+	case b.err != nil:
+		return
 	}
 	text = withoutSecrets(text)
-	err := b.to.WriteHeader(&tar.Header{Name: "cnpgate/" + name, Mode: int64(fs.FileMode(0o600)), Size: int64(len(text)), ModTime: b.at})
-	if err == nil {
-		_, err = b.to.Write(text)
+	b.err = b.to.WriteHeader(&tar.Header{Name: "cnpgate/" + name, Mode: int64(fs.FileMode(0o600)), Size: int64(len(text)), ModTime: b.at})
+	if b.err == nil {
+		_, b.err = b.to.Write(text)
 	}
-	return err
 }
 
 var (

@@ -14,7 +14,7 @@ import (
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
-var errInterrupted = errors.New("interrupted by a signal")
+var errInterrupted = &exitError{errors.New("interrupted by a signal"), interrupted}
 
 // simulate runs simulations, several at a time, and shows their progress. It ends with the context.
 func simulate(ctx context.Context, progress io.Writer, runs []*simRun, atATime int) error {
@@ -59,7 +59,7 @@ type bar struct {
 
 func newBar(w io.Writer, runs []*simRun) *bar {
 	b := &bar{runs: runs, part: make([]float64, len(runs)), shown: -1}
-	if isTerminal(w) {
+	if isScreen(w) {
 		b.w = w
 	}
 	return b

@@ -26,7 +26,7 @@ commands show health, show counters, set and show fleet have the details.`,
 		SuggestFor: []string{"state", "info"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.ask(c, func(ctx context.Context, client *api.Client) error {
-				return printStatus(ctx, client, c.OutOrStdout(), time.Now())
+				return printStatus(ctx, client, paperOf(c.OutOrStdout(), false), time.Now())
 			})
 		},
 	})
@@ -69,8 +69,10 @@ func printStatus(ctx context.Context, client *api.Client, to io.Writer, now time
 		}
 		lines = append(lines, fmt.Sprintf("fleet %s: %d of %d gateways are active", fleet.Site, active, len(fleet.Members)))
 	}
-	if _, err := fmt.Fprintln(to, strings.Join(lines, "\n")); err != nil {
-		return err
+	for _, line := range lines {
+		if err := printHung(to, "", line); err != nil {
+			return err
+		}
 	}
 	if err := printHealth(to, h); err != nil {
 		return err

@@ -43,6 +43,8 @@ type table struct {
 	least  []string // names of columns, the first one to be left out first
 	gap    int      // columns between two cells
 	before string   // each line
+	labels []string // before the cells of a column that have a line of their own; nil: none
+	silent bool     // about columns that are left out
 	below  int      // the column from which on each one has a line of its own below the row; 0: none
 }
 
@@ -111,11 +113,15 @@ func (t *table) Flush() error {
 		text.WriteString(t.aligned(rows, row, shown) + "\n")
 		for k := below; k < len(row) && (i > 0 || t.header == nil); k++ {
 			if hasText(row[k]) {
-				text.WriteString(indented("    ", row[k], p.columns))
+				label := ""
+				if k < len(t.labels) {
+					label = t.labels[k]
+				}
+				text.WriteString(indented("    ", label+row[k], p.columns))
 			}
 		}
 	}
-	if len(left) > 0 {
+	if len(left) > 0 && !t.silent {
 		text.WriteString(indented("", "Not shown: "+strings.Join(left, ", ")+" (--wide).", p.columns))
 	}
 	_, err := io.WriteString(t.to, text.String())
@@ -131,7 +137,12 @@ func printTable[T any](to io.Writer, of *columns.Table[T], rows []T) error {
 func tableOf[T any](to io.Writer, all []columns.Column, rows []T) *table {
 	w := newTable(to, strings.Join(headers(all), "\t"), leastOf(all)...)
 	if i := slices.IndexFunc(all, func(c columns.Column) bool { return c.As == columns.Long || c.As == columns.Counts }); i > 0 {
-		w.below = i
+		w.below, w.labels = i, make([]string, len(all))
+		for k := range all {
+			if all[k].As == columns.Counts { // which doesn't say what is counted
+				w.labels[k] = strings.ToLower(all[k].Name) + ": "
+			}
+		}
 	}
 	for i := range rows {
 		w.line(columns.Cells(all, &rows[i]))
@@ -200,6 +211,15 @@ func widthOf(to io.Writer) int {
 		return min(p.columns, textWidth) - 6 // they are indented
 	}
 	return textWidth
+}
+
+// printHung prints a line of prose: on paper in several ones of its width, each but the first with as many spaces before it as the line's beginning is long.
+func printHung(to io.Writer, begin, text string) error {
+	if p, ok := to.(paper); ok && p.columns > 0 {
+		text = strings.TrimSuffix(indented(strings.Repeat(" ", len(begin)), text, p.columns), "\n")[len(begin):]
+	}
+	_, err := fmt.Fprintln(to, begin+text)
+	return err
 }
 
 // indented breaks a text into lines of a width at most, each with some spaces before it.

@@ -16,6 +16,9 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// isScreen reports whether w is a terminal that obeys control sequences (term(7)).
+func isScreen(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
 // screen is a terminal whose whole display a command uses; what was there before comes back at the end.
 type screen struct {
 	to    *os.File
@@ -32,9 +35,9 @@ const (
 	usualLines   = 24
 )
 
-// newScreen begins to use a terminal; nil if to is none. Keys are read one by one if the keyboard is a terminal, too.
+// newScreen begins to use a terminal as a screen; nil if to is none. Keys are read one by one if the keyboard is a terminal, too.
 func newScreen(to io.Writer, keys *os.File) *screen {
-	if !isTerminal(to) {
+	if !isScreen(to) {
 		return nil
 	}
 	s := &screen{to: to.(*os.File), keys: keys}
@@ -157,7 +160,7 @@ func filled(text string, columns int) string {
 // progress prints how far a long command is, in a format with a number of frames, to a terminal only. done removes the line; the next show prints it
 // again.
 func progress(w io.Writer, format string) (show func(frames int), done func()) {
-	if !isTerminal(w) {
+	if !isScreen(w) {
 		return nil, func() {}
 	}
 	shown := false

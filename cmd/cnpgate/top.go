@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -195,13 +196,13 @@ func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
 		}
 		return json.NewEncoder(to).Encode(v)
 	}
-	const inPipe, wide, others = 20, 120, 6 // lines beside ports and rows
+	const inPipe, others = 20, 7 // lines beside ports and rows
 	most := int(min(f.limit, math.MaxInt32))
 	if s == nil {
 		if most == 0 {
 			most = inPipe
 		}
-		err := v.print(to, f.by, most, false)
+		err := v.print(to, f.by, most, 0)
 		if err == nil {
 			_, err = fmt.Fprintln(to)
 		}
@@ -212,7 +213,7 @@ func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
 		most = fits
 	}
 	var text bytes.Buffer
-	if err := v.print(&text, f.by, most, columns < wide); err != nil {
+	if err := v.print(&text, f.by, most, columns); err != nil {
 		return err
 	}
 	return s.draw(text.String())
@@ -224,11 +225,15 @@ var (
 	topKinds = []string{"port", "queue", "sender", "flow"}
 )
 
-// narrowAddress is the longest address that is printed whole on a narrow display.
-const narrowAddress = 15
+const (
+	narrowAddress = 15  // the longest address that is printed whole on a narrow display
+	wideDisplay   = 120 // columns of one that isn't narrow
+)
 
-// print prints a view: a line about the gateway, its ports, and the rows of one kind, at most so many. On a narrow display long addresses are cut at the front.
-func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error {
+// print prints a view: a line about the gateway, its ports, and the rows of one kind, at most so many. A display of some columns, 0 for any number, has the columns of the
+// tables that fit, and if it is narrow, long addresses are cut at the front.
+func (v *topView) print(out io.Writer, kind string, most, width int) error {
+	to, narrow := paper{out, width}, width > 0 && width < wideDisplay
 	suppressed := strconv.FormatUint(v.Suppressed, 10) + "/s"
 	if v.Top != "" {
 		suppressed += " (" + v.Top + ")"
@@ -237,47 +242,54 @@ func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error 
 	if len(v.Observing) > 0 {
 		notified = "observe mode (" + strings.Join(v.Observing, ", ") + "): would notify"
 	}
-	fmt.Fprintf(to, "%s  %s  %s %d/s  suppressed %s%s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), notified, v.Notified, suppressed, v.RDMA.text())
-	header, rows := v.rows(kind, narrow)
+	line := fmt.Sprintf("%s  %s  %s %d/s  suppressed %s%s", v.Gateway, v.Time.Local().Format(time.TimeOnly), notified, v.Notified, suppressed, v.RDMA.text())
+	if width > 0 && utf8.RuneCountInString(line) > width { // else its parts stay apart
+		line = strings.TrimSuffix(indented("", line, width), "\n")
+	}
+	if _, err := fmt.Fprint(to, line, "\n\n"); err != nil {
+		return err
+	}
 	if kind != "port" {
-		h, r := v.rows("port", narrow)
-		if err := printRows(to, h, r); err != nil {
+		if err := v.table(to, "port", narrow, len(v.Ports)).Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
 	}
-	err := printRows(to, header, rows[:min(most, len(rows))])
-	if err == nil && len(rows) > most {
-		_, err = fmt.Fprintf(to, "and %d others\n", len(rows)-most)
+	t := v.table(to, kind, narrow, most)
+	err := t.Flush()
+	if all := map[string]int{"port": len(v.Ports), "queue": len(v.Queues), "sender": len(v.Senders), "flow": len(v.Flows)}[kind]; err == nil && all > most {
+		_, err = fmt.Fprintf(to, "and %d others\n", all-most)
 	}
 	return err
 }
 
-// rows are the header and the cells of one kind.
-func (v *topView) rows(kind string, narrow bool) (header []string, cells [][]string) {
+// table is that of one kind, of at most so many rows.
+func (v *topView) table(to io.Writer, kind string, narrow bool, most int) *table {
 	switch kind {
 	case "port":
-		return topCells(portsOfTop, v.Ports, narrow)
+		return topTable(to, portsOfTop, v.Ports, narrow, most)
 	case "queue":
-		return topCells(queuesOfTop, v.Queues, narrow)
+		return topTable(to, queuesOfTop, v.Queues, narrow, most)
 	case "sender":
-		return topCells(sendersOfTop, v.Senders, narrow)
+		return topTable(to, sendersOfTop, v.Senders, narrow, most)
 	}
-	return topCells(flowsOfTop, v.Flows, narrow)
+	return topTable(to, flowsOfTop, v.Flows, narrow, most)
 }
 
-func topCells[T any](of *columns.Table[T], rows []T, narrow bool) (header []string, cells [][]string) {
+func topTable[T any](to io.Writer, of *columns.Table[T], rows []T, narrow bool, most int) *table {
 	shown := of.Text()
-	for i := range rows {
+	t := newTable(to, strings.Join(headers(shown), "\t"), leastOf(shown)...)
+	t.gap, t.silent = 1, true
+	for i := range rows[:min(most, len(rows))] {
 		row := columns.Cells(shown, &rows[i])
 		for k := range row {
 			if narrow && shown[k].As == columns.Host && len(row[k]) > narrowAddress {
 				row[k] = "~" + row[k][len(row[k])-narrowAddress+1:]
 			}
 		}
-		cells = append(cells, row)
+		t.line(row)
 	}
-	return headers(shown), cells
+	return t
 }
 
 // partOf is n as a part of all; nil of none.
@@ -295,13 +307,4 @@ func part(n, all int) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d", n, all)
-}
-
-func printRows(to io.Writer, header []string, rows [][]string) error {
-	w := newTable(to, strings.Join(header, "\t"))
-	w.gap = 1
-	for _, cells := range rows {
-		w.line(cells)
-	}
-	return w.Flush()
 }

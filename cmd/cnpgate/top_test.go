@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cnpgate/cnpgate/control/report"
 )
@@ -78,18 +79,24 @@ func TestTopView(t *testing.T) {
 	}{{"flow", "rate", 2, topFlows}, {"sender", "name", 9, topSenders}, {"queue", "queue", 9, topQueues}} {
 		v.sort(c.by, c.sort)
 		var text bytes.Buffer
-		if err := v.print(&text, c.by, c.most, false); err != nil || !strings.HasSuffix(text.String(), c.want) {
+		if err := v.print(&text, c.by, c.most, 0); err != nil || !strings.HasSuffix(text.String(), c.want) {
 			t.Errorf("by %s, sorted by %s:\n%s\nwant\n%s%v", c.by, c.sort, &text, c.want, err)
 		}
 	}
 	v.sort("flow", "rate")
 	var narrow bytes.Buffer
-	if err := v.print(&narrow, "flow", 9, true); err != nil || !strings.Contains(narrow.String(), "\n~1:2222:3333::1 ~0:2222:3333::9 100 ") {
+	if err := v.print(&narrow, "flow", 9, 100); err != nil || !strings.Contains(narrow.String(), "\n~1:2222:3333::1 ~0:2222:3333::9 100 ") {
 		t.Errorf("%s, %v", &narrow, err)
 	}
-	for _, line := range strings.Split(narrow.String(), "\n") {
-		if len(line) > 80 {
-			t.Errorf("%d columns: %s", len(line), line)
+	for _, kind := range topKinds { // what doesn't fit is left out, and nothing is cut
+		narrow.Reset()
+		if err := v.print(&narrow, kind, 9, usualColumns); err != nil {
+			t.Error(err)
+		}
+		for line := range strings.SplitSeq(narrow.String(), "\n") {
+			if utf8.RuneCountInString(line) > usualColumns {
+				t.Errorf("%s: a line of more than %d columns: %s", kind, usualColumns, line)
+			}
 		}
 	}
 }
@@ -153,7 +160,7 @@ func TestTopInObserveMode(t *testing.T) {
 	before, now := readings(t)
 	now.observing = []string{"wan"}
 	var text strings.Builder
-	if err := compare(before, now).print(&text, "port", 10, false); err != nil {
+	if err := compare(before, now).print(&text, "port", 10, 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := "gw  00:01:42  observe mode (wan): would notify 2/s  suppressed"; !strings.HasPrefix(text.String(), want) {

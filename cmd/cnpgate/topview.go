@@ -73,14 +73,14 @@ func (t *topRDMA) text() string {
 
 type topPort struct {
 	Name     string   `json:"port" column:"PORT"`
-	Role     string   `json:"role" column:"ROLE"`
+	Role     string   `json:"role" column:"ROLE,,,1"`
 	Rate     uint64   `json:"rate_bps"`
 	RX       uint64   `json:"rx_bps" column:"RX,,rate"`
 	TX       uint64   `json:"tx_bps" column:"TX,,rate"`
 	Load     *float64 `json:"load" column:"LOAD,,percent"` // TX as a part of the rate; null if that is 0
 	Queued   uint64   `json:"queue_depth_bytes" column:"QUEUE,,bytes"`
 	Notified uint64   `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
-	Marked   uint64   `json:"marked_per_second" column:"MARKED/S,,count"`
+	Marked   uint64   `json:"marked_per_second" column:"MARKED/S,,count,2"`
 	Dropped  uint64   `json:"dropped_per_second" column:"DROPPED/S,,count"`
 	Problem  string   `json:"problem,omitempty" column:"PROBLEM"`
 }
@@ -91,7 +91,7 @@ type topQueue struct {
 	Queued   uint64   `json:"queue_depth_bytes" column:"QUEUE,,bytes"`
 	Full     *float64 `json:"full" column:"FULL,,percent"` // of its capacity
 	Peak     uint64   `json:"queue_watermark_bytes" column:"PEAK,,bytes"`
-	Capacity uint64   `json:"queue_capacity_bytes" column:"CAPACITY,,bytes"`
+	Capacity uint64   `json:"queue_capacity_bytes" column:"CAPACITY,,bytes,1"`
 	Notified uint64   `json:"notifications" column:"NOTIFIED,,count"` // in the present or latest episode
 	Senders  int      `json:"senders"`                                // notified in it
 	Slowed   int      `json:"senders_slowed" column:"SLOWED"`
@@ -99,19 +99,19 @@ type topQueue struct {
 
 type topSender struct {
 	Source   netip.Addr `json:"source_ip" column:"SOURCE,,host"`
-	Place    string     `json:"place" column:"VLAN"` // VLAN or tunnel
+	Place    string     `json:"place" column:"VLAN,,,3"` // VLAN or tunnel
 	Flows    int        `json:"flows" column:"FLOWS,,count"`
 	Rate     uint64     `json:"rate_bps" column:"RATE,,rate"`
 	Queued   uint64     `json:"queued_bytes" column:"QUEUED,,bytes"`
 	Notified uint64     `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
-	Marked   uint64     `json:"marked_per_second" column:"MARKED/S,,count"`
+	Marked   uint64     `json:"marked_per_second" column:"MARKED/S,,count,2"`
 	Reacting int        `json:"flows_notified"` // of which the reaction is known
 	Slowed   int        `json:"flows_slowed" column:"SLOWED"`
 }
 
 type topFlow struct {
 	Source        netip.Addr `json:"source_ip" column:"SOURCE,,host"`
-	Place         string     `json:"place" column:"VLAN"`
+	Place         string     `json:"place" column:"VLAN,,,3"`
 	Destination   netip.Addr `json:"destination_ip" column:"DESTINATION,,host"`
 	DestinationQP uint32     `json:"destination_qp" column:"DESTINATION_QP,,id"`
 	Rate          uint64     `json:"rate_bps" column:"RATE,,rate"`

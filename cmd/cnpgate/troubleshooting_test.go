@@ -198,10 +198,12 @@ const explained = `{"notified":true,"flows":[
 
 const shownExplained = `10.1.0.1 QP 50 to 10.9.0.9 QP 100, port dc, VLAN 10, worker 0: notified
   pass  flow       2 packets, 3Gbps now
-  wait  limits     per_flow: the last one is less than the interval ago (flow-limit); change notifications.limits.per_flow
+  wait  limits     per_flow: the last one is less than the interval ago
+                   (flow-limit); change notifications.limits.per_flow
   pass  last       standard-cnp notify 2ms ago
 
-10.1.0.1 QP - to 10.9.0.9 QP 100, port dc, VLAN vxlan:5000, worker 1: not notified, because of: recipient
+10.1.0.1 QP - to 10.9.0.9 QP 100, port dc, VLAN vxlan:5000, worker 1: not
+notified, because of: recipient
   stop  recipient  the flow is in a tunnel (encapsulated); change proxy.senders
   pass  flow       1 packets, 0bps now
   -     grant      accepts standard-cnp

@@ -98,6 +98,9 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -socket is six flags of a letter
+		if removedFlags[name] != "" {
+			return fmt.Errorf("--%s was removed; use %s", name, removedFlags[name])
+		}
 		if meant := yamldoc.Nearest(name, names); meant != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, meant)
 		}

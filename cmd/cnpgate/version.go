@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/config"
 )
 
 // scripts/build sets both from git: an image is built without a repository.
@@ -108,18 +107,4 @@ func revision() string {
 		}
 	}
 	return built + modified
-}
-
-func schemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of configuration files, for editors",
-		Long: `Prints a JSON Schema (draft-07) of configuration files, with which editors complete keys and mark mistakes. It describes the keys and the
-form of their values. cnpgate check finds every mistake.`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := c.OutOrStdout().Write(config.JSONSchema())
-			return err
-		},
-	}
 }

@@ -89,7 +89,7 @@ func TestExplainTenants(t *testing.T) {
 	}{
 		{"vxlan", 0, 1, "recipient", "no packets of the opposite direction", false},
 		{"", 10, 0, "grant", "no packets of the opposite direction", false},
-		{"", 20, 0, "grant", "1 packets have come, and 1 flows of the opposite direction", false},
+		{"", 20, 0, "grant", "packets so far: 1; flows of the opposite direction, which don't prove one yet: 1", false},
 	} {
 		got := &e.Flows[i]
 		var qp report.Gate

@@ -113,7 +113,7 @@ func TestModeAndFormats(t *testing.T) {
 
 // TestObservedKindsAndExtensions: the settings for single kinds and for the content of notifications reach the workers.
 func TestObservedKindsAndExtensions(t *testing.T) {
-	p := policy(t, parse(t, strings.Replace(full, "notifications:", "notifications:\n  ppfc: {mode: observe}\n  standard_cnp: {mode: send}", 1)))
+	p := policy(t, parse(t, strings.Replace(full, "notifications:", "notifications:\n  ppfc: {enabled: observe}\n  standard_cnp: {enabled: true}", 1)))
 	if want := (dataplane.Policy{ObserveKind: [packet.SentNotifications]bool{packet.PPFC: true}}); p.ObserveKind != want.ObserveKind || p.Observe {
 		t.Errorf("observes %v", p.ObserveKind)
 	}
@@ -139,9 +139,9 @@ func TestNothingIsOnByDefault(t *testing.T) {
 
 // TestProxies: senders behind proxies, their limit and mode reach the workers if proxies are enabled, and nothing of them does otherwise.
 func TestProxies(t *testing.T) {
-	const lines = "proxy: {mode: observe, senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.9}], limits: {per_proxy: 9/s}, port: 1021}"
+	const lines = "proxy: {senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.9}], limits: {per_proxy: 9/s}, port: 1021}"
 	sender := packet.AddrFrom(netip.MustParseAddr("10.1.0.1"))
-	p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{enabled: true, ", 1), 1)))
+	p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{enabled: observe, ", 1), 1)))
 	if to, ok := p.Proxies.Lookup(sender); !ok || to != packet.AddrFrom(netip.MustParseAddr("10.1.0.9")) || p.Proxies.Len() != 1 {
 		t.Errorf("the proxy of %v is %v, %v", sender.Netip(), to.Netip(), ok)
 	}

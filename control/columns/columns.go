@@ -297,6 +297,9 @@ func PlaceText(tunnel string, id uint32, vlans []uint16) string {
 func CountsText[N int | uint64](counts map[string]N) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] == 0 {
+			continue
+		}
 		all = append(all, fmt.Sprintf("%s:%d", name, counts[name]))
 	}
 	return cmp.Or(strings.Join(all, ","), "-")

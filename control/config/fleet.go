@@ -14,7 +14,7 @@ import (
 type Fleet struct {
 	Site     string        `key:"site" form:"name" required:"given"`
 	Name     string        `key:"name" form:"name"`
-	Key      string        `key:"key" required:"given" expects:"the path of a file that 'cnpgate agent keygen' has written"` // with the gateway's nkey seed
+	Key      string        `key:"key" required:"given" expects:"the path of a file that 'cnpgate fleet keys' has written"` // with the gateway's nkey seed
 	Members  []FleetMember `key:"members" required:"given" items:"1" most:"64" expects:"this gateway and at least one other, each with name and key"`
 	Hosts    []FleetHost   `key:"hosts"`
 	Embedded bool          `key:"embedded" default:"false"` // a nats-server runs in the gateway, at Listen
@@ -22,9 +22,10 @@ type Fleet struct {
 	Peers    []string      `key:"peers" most:"63"`   // URLs of the other gateways' servers, with Embedded
 	Servers  []string      `key:"servers" most:"16"` // URLs of an external cluster, without
 	TLS      *FleetTLS     `key:"tls"`
-	Flows    int           `key:"flows" form:"count" default:"32Ki" min:"1Ki" max:"16Mi"` // of other gateways that are known at a time
+	Flows    int           // of other gateways that are known at a time
 	Pairs    int           `key:"pairs" form:"count" default:"64Ki" min:"1Ki" max:"16Mi"` // of other gateways that are kept for successors
 	Episodes FleetEpisodes `key:"episodes"`
+	_        struct{}      `key:"flows" removed:"it is flows.paired now; remove the key"`
 }
 
 // FleetMember is a gateway of the site.
@@ -51,8 +52,11 @@ type FleetTLS struct {
 type FleetEpisodes struct {
 	Store    string        `key:"store"` // directory; "": with an embedded server, they are kept in memory
 	Keep     time.Duration `key:"keep" default:"168h" min:"1h" max:"8760h"`
-	MaxBytes uint64        `key:"max_bytes" form:"size" default:"64MB" min:"1MB" max:"4095MiB"`
+	MaxBytes uint64
+	_        struct{} `key:"max_bytes" removed:"it is always 64MB now; remove the key"`
 }
+
+const episodesBytes = 64e6 // of the stream of episodes; the oldest go first
 
 // fleetResolver resolves the fleet section.
 type fleetResolver struct{ *resolver }
@@ -68,6 +72,7 @@ func (r *fleetResolver) resolve(cfg *Config) {
 		}
 		return
 	}
+	s.Flows, s.Episodes.MaxBytes = cfg.Dataplane.Paired, episodesBytes
 	cfg.Dataplane.PeerFlows, cfg.Dataplane.PeerAging = s.Flows, int64(fleet.FlowLifetime)
 	if !r.Given(&s.Name) {
 		if s.Name = cfg.Name; cfg.Name != "" && !wire.ValidName(cfg.Name) {
@@ -134,6 +139,6 @@ func (r *fleetResolver) checkKey(k *string) {
 		return
 	}
 	if len(*k) != length || (*k)[0] != 'U' || strings.Trim(*k, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		r.Problem(k, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate agent keygen` prints them", yamldoc.Quote(*k), length)
+		r.Problem(k, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate fleet keys` prints them", yamldoc.Quote(*k), length)
 	}
 }

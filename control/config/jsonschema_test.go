@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestJSONSchemaIsCurrent: the file in deploy is what cnpgate schema prints. -update writes it.
+// TestJSONSchemaIsCurrent: the file in deploy is the schema of what loads. -update writes it.
 func TestJSONSchemaIsCurrent(t *testing.T) {
 	const path = "../../deploy/cnpgate.schema.json"
 	if *update {
@@ -18,7 +18,7 @@ func TestJSONSchemaIsCurrent(t *testing.T) {
 	}
 	have, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(have, JSONSchema()) {
-		t.Errorf("%s is not what cnpgate schema prints (%v): write it again with -update", path, err)
+		t.Errorf("%s is not the schema of what loads (%v): write it again with -update", path, err)
 	}
 }
 

@@ -15,8 +15,7 @@ type notificationResolver struct{ *resolver }
 
 // kindSection is what a file says about a kind of notification, which may have several formats.
 type kindSection struct {
-	enabled *bool
-	mode    int
+	enabled *int
 	formats []Format
 }
 
@@ -24,11 +23,11 @@ type kindSection struct {
 func kindsOf(doc *document) []kindSection {
 	n := &doc.Notifications
 	return []kindSection{
-		{&n.FastCNP.Enabled, n.FastCNP.Mode, []Format{packet.FastCNP}},
-		{&n.LongHaulCNP.Enabled, n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, n.PPFC.Mode, []Format{packet.PPFC}},
-		{&n.StandardCNP.Enabled, n.StandardCNP.Mode, []Format{packet.StandardCNP}},
-		{&doc.Proxy.Enabled, doc.Proxy.Mode, []Format{packet.ProxyNotification}},
+		{&n.FastCNP.Enabled, []Format{packet.FastCNP}},
+		{&n.LongHaulCNP.Enabled, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
+		{&n.PPFC.Enabled, []Format{packet.PPFC}},
+		{&n.StandardCNP.Enabled, []Format{packet.StandardCNP}},
+		{&doc.Proxy.Enabled, []Format{packet.ProxyNotification}},
 	}
 }
 
@@ -37,7 +36,7 @@ func (r *notificationResolver) resolve(p *dataplane.Policy) {
 	n := &r.doc.Notifications
 	for _, k := range kindsOf(r.doc) {
 		for _, f := range k.formats {
-			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled, k.mode == modeObserve
+			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled != kindOff, *k.enabled == kindObserved
 		}
 	}
 	p.PerDestination, p.PerPort = ratelimit.PerSecond(n.Limits.PerDestination), ratelimit.PerSecond(n.Limits.PerPort)
@@ -49,11 +48,7 @@ func (r *notificationResolver) resolve(p *dataplane.Policy) {
 		b.Code.FastCNPTraceOption = n.FastCNP.TraceOptionType
 	}
 	b.Code.LongHaulICMPv6Type, b.Code.ExtensionClass, b.Code.ProxyPort = n.LongHaulCNP.ICMPv6Type, n.LongHaulCNP.ExtensionClass, r.doc.Proxy.Port
-	dscp := n.DSCP
-	if r.Given(&s.DSCP) {
-		dscp = s.DSCP
-	}
-	own.Own, own.Class, own.MayFragment, own.HopLimit, own.FromGateway = true, dscp<<2|uint8(s.ECN), !s.DontFragment, s.TTL, s.FromGateway
+	own.Own, own.Class, own.HopLimit, own.FromGateway = true, n.DSCP<<2|uint8(s.ECN), s.TTL, s.FromGateway
 	own.OwnPort, own.Port = r.Given(&s.SourcePort), s.SourcePort
 	p.Who.CNPFromGateway = s.FromGateway
 	if x := &n.LongHaulCNP.Extensions; x.Timestamp || x.Device != "" || x.Path != "" {
@@ -69,17 +64,17 @@ func (r *notificationResolver) checkSources() {
 		return
 	}
 	has4, has6 := r.Given(&g.IPv4), r.Given(&g.IPv6) // even an invalid one shows the intention
-	if n.FastCNP.Enabled && !has6 {
+	if n.FastCNP.Enabled != kindOff && !has6 {
 		r.Problem(&n.FastCNP.Enabled, "Fast CNP is IPv6 and needs a source address; set ipv6 in gateway (%s)", r.Position(g))
 	}
-	if n.PPFC.Enabled && !has4 && !has6 {
+	if n.PPFC.Enabled != kindOff && !has4 && !has6 {
 		r.Problem(&n.PPFC.Enabled, "PPFC needs a source address; set ipv4, ipv6 or both in gateway (%s)", r.Position(g))
 	}
-	if n.LongHaulCNP.Enabled && !has4 && !has6 {
+	if n.LongHaulCNP.Enabled != kindOff && !has4 && !has6 {
 		r.Problem(&n.LongHaulCNP.Enabled, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
 			r.Position(g))
 	}
-	if n.StandardCNP.Enabled && n.StandardCNP.FromGateway && !has4 && !has6 {
+	if n.StandardCNP.Enabled != kindOff && n.StandardCNP.FromGateway && !has4 && !has6 {
 		r.Problem(&n.StandardCNP.FromGateway, "a standard CNP from the gateway needs a source address; set ipv4, ipv6 or both in gateway (%s), or source to receiver",
 			r.Position(g))
 	}
@@ -99,8 +94,8 @@ func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bo
 		return
 	}
 	enabled := [packet.SentNotifications]bool{
-		packet.LongHaulCNP: n.LongHaulCNP.Enabled, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled, packet.PPFC: n.PPFC.Enabled,
-		packet.StandardCNP: n.StandardCNP.Enabled && n.StandardCNP.FromGateway,
+		packet.LongHaulCNP: n.LongHaulCNP.Enabled != kindOff, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled != kindOff, packet.PPFC: n.PPFC.Enabled != kindOff,
+		packet.StandardCNP: n.StandardCNP.Enabled != kindOff && n.StandardCNP.FromGateway,
 	}
 	for i := range s.Accepts {
 		if f := &s.Accepts[i]; r.Valid(f) && enabled[*f] {
@@ -119,7 +114,7 @@ func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bo
 func (r *notificationResolver) warnUnused() {
 	granted := r.grants()
 	for _, s := range kindsOf(r.doc)[:4] { // no endpoint accepts those to proxies
-		if *s.enabled {
+		if *s.enabled != kindOff {
 			r.warnNotGranted(s, granted)
 		} else {
 			r.warnNotEnabled(s, granted)

@@ -12,7 +12,7 @@ import (
 func (r *resolver) checkProxies() {
 	p := &r.doc.Proxy
 	r.checkProxyPort()
-	if !p.Enabled {
+	if p.Enabled == kindOff {
 		for _, role := range []any{&p.Listen, &p.Senders, &p.Sources, &p.BGP, &p.OSPF, &p.OSPF6} {
 			if r.Given(role) {
 				r.Warn(role, "has no effect, as %s is false", r.At(&p.Enabled).Path)

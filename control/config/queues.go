@@ -144,7 +144,7 @@ func (r *portResolver) resolveLaw() {
 	}
 	// The least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
 	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = congestion.LawSpacingLeast, false
-	if p.Policy.Pacing != nil && p.Role == dataplane.WAN && !r.Given(&s.Pacing.Interval) {
+	if p.Policy.Pacing != nil && p.Role == dataplane.WAN {
 		p.Policy.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
 	}
 }

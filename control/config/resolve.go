@@ -75,7 +75,7 @@ func (r *resolver) resolveProxy(cfg *Config) {
 	protocols.resolveBGP(s.BGP)
 	protocols.resolveOSPF(s.OSPF)
 	protocols.resolveOSPF6(s.OSPF6)
-	if !s.Enabled {
+	if s.Enabled == kindOff {
 		return
 	}
 	cfg.BGP, cfg.OSPF, cfg.OSPF6 = s.BGP, s.OSPF, s.OSPF6

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/internal/units"
 )
 
 // The actions of a profile, by their number in the schema.
@@ -26,7 +25,7 @@ func (r *portResolver) resolveResponse(to *dataplane.PortPolicy) {
 	} else {
 		to.Depth = false
 	}
-	to.OnArrival, to.ClearCE, to.Interval, to.FlowsPerRound, to.ResumePercent = profile.OnArrival, profile.ClearCE, int64(profile.Interval), int(profile.Flows), uint16(profile.Resume)
+	to.OnArrival, to.ClearCE, to.Interval, to.FlowsPerRound, to.ResumePercent = profile.OnArrival, profile.ClearCE, int64(profile.Interval), congestion.MaxFlowsPerRound, uint16(profile.Resume)
 	to.Marks, to.Resumes = allowed[actionMark], allowed[actionResume]
 	to.Ladder = policyTable(profile, uint16(n.LongHaulCNP.ReducePercent), allowed)
 	to.Disclose, to.Metric = n.LongHaulCNP.DiscloseMetrics, uint8(n.LongHaulCNP.Metric)
@@ -35,9 +34,9 @@ func (r *portResolver) resolveResponse(to *dataplane.PortPolicy) {
 	}
 }
 
-// pacingDefaults are the defaults of pacing by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
+// pacings are the paces by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
 // arrives (docs/effect.md); a flow that leaves by a WAN port as its sender should be (draft-tian 5.6, DCQCN's first cut), with times in RTT_est.
-var pacingDefaults = [...]struct {
+var pacings = [...]struct {
 	floor                    uint64 // thousandths of the host's rate
 	keep                     uint64 // percent
 	interval, hold, recovery int64  // RTT_est
@@ -45,8 +44,8 @@ var pacingDefaults = [...]struct {
 
 const (
 	thousandths     = 1000
-	defaultInterval = 50 * time.Microsecond // of a fabric port
-	defaultRecovery = time.Millisecond      // the same, and instead of an RTT_est that isn't known
+	fabricInterval  = 50 * time.Microsecond
+	defaultRecovery = time.Millisecond // of a fabric port, and instead of an RTT_est that isn't known
 	maxInterval     = time.Second
 	maxRecovery     = 10 * time.Second
 )
@@ -60,21 +59,16 @@ func (r *portResolver) resolvePacing() {
 		return
 	}
 	r.checkSenders()
-	defaults, hostRate, rtt := pacingDefaults[p.Role], cmp.Or(c.HostRate, s.Rate), int64(cmp.Or(s.RTT, defaultRecovery))
+	of, hostRate, rtt := pacings[p.Role], cmp.Or(c.HostRate, s.Rate), int64(cmp.Or(s.RTT, defaultRecovery))
 	pacing := &congestion.Pacing{
-		HostRate: hostRate, Floor: cmp.Or(c.Floor, hostRate*defaults.floor/thousandths), Keep: cmp.Or(uint64(c.Keep), defaults.keep),
-		Interval: int64(defaultInterval), Hold: min(defaults.hold*rtt, int64(maxRecovery)), Recovery: int64(defaultRecovery),
+		HostRate: hostRate, Floor: hostRate * of.floor / thousandths, Keep: of.keep,
+		Interval: int64(fabricInterval), Hold: min(of.hold*rtt, int64(maxRecovery)), Recovery: int64(defaultRecovery),
 	}
 	if p.Role == dataplane.WAN {
-		pacing.Interval, pacing.Recovery = min(defaults.interval*rtt, int64(maxInterval)), min(defaults.recovery*rtt, int64(maxRecovery))
+		pacing.Interval, pacing.Recovery = min(of.interval*rtt, int64(maxInterval)), min(of.recovery*rtt, int64(maxRecovery))
 	}
-	for given, to := range map[*time.Duration]*int64{&c.Interval: &pacing.Interval, &c.Hold: &pacing.Hold, &c.Recovery: &pacing.Recovery} {
-		if r.Given(given) {
-			*to = int64(*given)
-		}
-	}
-	if r.Valid(&s.Rate) && (r.Valid(&c.HostRate) || !r.Given(&c.HostRate)) && pacing.Floor > hostRate {
-		r.Problem(&c.Floor, "%s is above the host's rate, %s; expected at most that", units.Exact(c.Floor, units.Rates), units.Exact(hostRate, units.Rates))
+	if r.Given(&c.Recovery) {
+		pacing.Recovery = int64(c.Recovery)
 	}
 	p.Policy.Pacing, p.Paced = pacing, c.Capacity
 	r.CheckUnique(&c.Senders, "the prefix %") // not in the schema: senders without pacing are ignored
@@ -92,7 +86,7 @@ func (r *portResolver) checkSenders() {
 	case dataplane.Role(s.Role) == dataplane.WAN && (!r.Given(&c.Senders) || r.Valid(&c.Senders) && len(c.Senders) == 0):
 		r.Problem(&c.Enabled, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name)
-	case dataplane.Role(s.Role) == dataplane.WAN && !law && !r.Given(&r.doc.Domain) && !(r.doc.Proxy.Enabled && len(r.doc.Proxy.Sources) > 0):
+	case dataplane.Role(s.Role) == dataplane.WAN && !law && !r.Given(&r.doc.Domain) && !(r.doc.Proxy.Enabled != kindOff && len(r.doc.Proxy.Sources) > 0):
 		r.Problem(&c.Senders, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}

@@ -110,7 +110,6 @@ func TestResponse(t *testing.T) {
 		{"v_growth: 10Gbps", "", func(r *congestion.Response) { r.Growth = 1_250_000 }},
 		{"v_growth: 8kbps", "", func(r *congestion.Response) { r.Growth = 1 }},
 		{"interval: 2ms", "", func(r *congestion.Response) { r.Interval = 2_000_000 }},
-		{"flows_per_round: 3", "", func(r *congestion.Response) { r.FlowsPerRound = 3 }},
 		{"ce_on_arrival: true", "", func(r *congestion.Response) { r.OnArrival = true }},
 		{"ce_on_arrival: true, clear_ce: true", "", func(r *congestion.Response) { r.OnArrival, r.ClearCE = true, true }},
 		{"policy: [{level: 0, action: pause}, {level: 9, action: rate-reduce, percent: 7}]", "", func(r *congestion.Response) {
@@ -193,7 +192,7 @@ func TestPacingReload(t *testing.T) {
 		keys     []string
 	}{
 		{"senders: [198.51.100.0/24]", "senders: [198.51.100.0/24, 203.0.113.0/24]", []string{"ports[1].pacing.senders"}},
-		{"senders: [198.51.100.0/24]", "hold: 3ms, keep_percent: 60, senders: [198.51.100.0/25]", []string{"ports[1].pacing.senders[0]", "ports[1].pacing.keep_percent", "ports[1].pacing.hold"}},
+		{"senders: [198.51.100.0/24]", "recovery: 3ms, senders: [198.51.100.0/25]", []string{"ports[1].pacing.senders[0]", "ports[1].pacing.recovery"}},
 		{"enabled: true", "enabled: false", []string{"ports[1].pacing.enabled"}},
 	} {
 		now := parseText(t, strings.Replace(enforcing, c.old, c.new, 1))

@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -21,10 +20,11 @@ type BGP struct {
 	NextHopIPv6 netip.Addr `key:"next_hop_ipv6" form:"ipv6"`
 	// ProxyIPv4 and ProxyIPv6 are the addresses at which this gateway receives notifications about the announced prefixes. At least one is set.
 	ProxyIPv4, ProxyIPv6 netip.Addr
-	Accept               []BGPAccept   `key:"accept" most:"1024"`
-	GracefulRestart      bool          `key:"graceful_restart" default:"true"` // routes of a peer that restarts stay for its restart time
-	HoldTime             time.Duration `key:"hold_time" default:"90s" min:"3s" max:"18h"`
+	Accept               []BGPAccept `key:"accept" most:"1024"`
+	HoldTime             time.Duration
 	ConnectRetry         time.Duration
+	_                    struct{}  `key:"graceful_restart" removed:"it is always true now; remove the key"`
+	_                    struct{}  `key:"hold_time" removed:"it is 90s now, unless the peer's is lower; set it there, and remove the key"`
 	_                    struct{}  `key:"connect_retry" removed:"it is always 10s now; remove the key"`
 	Peers                []BGPPeer `key:"peers" required:"given" items:"1" most:"64"`
 }
@@ -49,8 +49,7 @@ type BGPPeer struct {
 	Passive      bool       `key:"passive" default:"false"`                                       // the peer opens the session
 	Multihop     uint8      `key:"multihop" min:"2" max:"255"`                                    // TTL of packets to a peer of another AS that isn't on the link; 0: it is
 	TTLSecurity  uint8      `key:"ttl_security" min:"1" max:"254"`                                // hops at most to the peer (RFC 5082); 0: not checked
-	IPv4, IPv6   bool       // families of prefixes exchanged
-	Families     []string   `key:"families" default:"[ipv4-unicast, ipv6-unicast]" items:"1" most:"2" one:"ipv4-unicast|ipv6-unicast" unique:"the family"`
+	_            struct{}   `key:"families" removed:"IPv4 and IPv6 are always offered now, and those that the peer has, too, are exchanged; remove the key"`
 	MaxPrefixes  int        `key:"max_prefixes" default:"10000" min:"1" max:"1000000"` // of a family; the session ends if the peer sends more
 }
 
@@ -73,6 +72,7 @@ type OSPF6 struct {
 }
 
 const (
+	holdTime     = 90 * time.Second // RFC 4271 10
 	connectRetry = 10 * time.Second // between attempts to open a BGP session
 	askInterval  = 10 * time.Second // between two questions to ospf6d
 )
@@ -86,23 +86,18 @@ func (r *protocolResolver) resolveBGP(b *BGP) {
 		return
 	}
 	g := &r.doc.Gateway
-	b.ConnectRetry = connectRetry
+	b.HoldTime, b.ConnectRetry = holdTime, connectRetry
 	b.NextHopIPv4, b.NextHopIPv6 = first(b.NextHopIPv4, b.IPv4), first(b.NextHopIPv6, b.IPv6)
 	b.ProxyIPv4, b.ProxyIPv6 = r.listens()
 	r.resolveAccept(b.Accept)
 	for i := range b.Peers {
-		e := &b.Peers[i]
-		e.IPv4, e.IPv6 = slices.Contains(e.Families, "ipv4-unicast"), slices.Contains(e.Families, "ipv6-unicast")
-		r.checkNeighbor(e)
+		r.checkNeighbor(&b.Peers[i])
 	}
 	if !r.Valid(b) {
 		return
 	}
 	if b.RouterID = first(b.RouterID, b.IPv4, g.IPv4); !r.Given(&b.RouterID) && !r.Given(&b.IPv4) && !r.Given(&g.IPv4) {
 		r.Problem(&b.RouterID, "missing, as neither bgp nor gateway has ipv4; expected %s", r.Expects(&b.RouterID))
-	}
-	if r.Valid(&b.HoldTime) && b.HoldTime%time.Second != 0 {
-		r.Problem(&b.HoldTime, "BGP's timers count seconds; expected a whole number of them, such as 30s")
 	}
 	r.checkAnnounce()
 	r.warnIdle(b, r.Given(&b.Announce), r.Given(&b.Accept))

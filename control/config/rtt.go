@@ -9,10 +9,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// A measured RTT_est is the minimum over rttWindow, or over the time of this number of test packets if that is longer.
 const (
-	rttWindow    = 10 * time.Second
-	testsAWindow = 5
+	rttWindow     = 10 * time.Second // a measured RTT_est is the minimum over it
+	stampInterval = time.Second      // between two test packets
 )
 
 // rttSources are the sources by their numbers in the schema.
@@ -27,7 +26,7 @@ func (p *Port) measuresRTT() bool {
 func (r *portResolver) resolveRTT() {
 	p, s := r.p, r.s
 	from := &p.Policy.RTTFrom
-	from.Min, from.Max, from.Window = int64(s.RTTBounds.Min), int64(s.RTTBounds.Max), int64(max(rttWindow, testsAWindow*s.STAMP.Interval))
+	from.Min, from.Max, from.Window = int64(s.RTTBounds.Min), int64(s.RTTBounds.Max), int64(rttWindow)
 	for i := range s.RTTSources {
 		item := &s.RTTSources[i]
 		if !r.Valid(item) || r.At(item).Twice {
@@ -78,7 +77,7 @@ func (r *portResolver) resolveSTAMP() {
 		return
 	}
 	r.checkPeer(peer)
-	if p.Policy.STAMP.Interval = int64(s.STAMP.Interval); r.Valid(peer) {
+	if p.Policy.STAMP.Interval = int64(stampInterval); r.Valid(peer) {
 		p.Policy.STAMP.Peer = packet.AddrFrom(*peer)
 	}
 }

@@ -67,12 +67,12 @@ type pacingSection struct {
 	Enabled  bool           `key:"enabled" default:"false" reload:"resize"`
 	Senders  []netip.Prefix `key:"senders"`
 	HostRate uint64         `key:"host_rate" form:"rate" min:"1Mbps" max:"10Tbps"`
-	Floor    uint64         `key:"floor" form:"rate" min:"100kbps" max:"10Tbps"`
-	Keep     int64          `key:"keep_percent" min:"1" max:"99"`
-	Interval time.Duration  `key:"interval" min:"0s" max:"1s"`
-	Hold     time.Duration  `key:"hold" min:"0s" max:"10s"`
 	Recovery time.Duration  `key:"recovery" min:"1us" max:"10s"`
 	Capacity uint64         `key:"capacity" form:"size" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
+	_        struct{}       `key:"floor" removed:"it follows from host_rate now; remove the key"`
+	_        struct{}       `key:"keep_percent" removed:"it follows from the port's role now; remove the key"`
+	_        struct{}       `key:"interval" removed:"it follows from the port's role and rtt now; remove the key"`
+	_        struct{}       `key:"hold" removed:"it follows from the port's role and rtt now; remove the key"`
 }
 
 type boundsSection struct {
@@ -81,8 +81,8 @@ type boundsSection struct {
 }
 
 type stampSection struct {
-	Peer     netip.Addr    `key:"peer"`
-	Interval time.Duration `key:"interval" default:"1s" min:"10ms" max:"10s"`
+	Peer netip.Addr `key:"peer"`
+	_    struct{}   `key:"interval" removed:"it is always 1s now; remove the key"`
 }
 
 type classSection struct {
@@ -104,9 +104,9 @@ type flowControlSection struct {
 }
 
 type watchdogSection struct {
-	Action      int           `key:"action" default:"drop" one:"drop|forward|alert"`
-	Detection   time.Duration `key:"detection_time" default:"200ms" min:"100ms" max:"5s"`
-	Restoration time.Duration `key:"restoration_time" default:"200ms" min:"100ms" max:"1m"`
+	Action    int           `key:"action" default:"drop" one:"drop|forward|alert"`
+	Detection time.Duration `key:"detection_time" default:"200ms" min:"100ms" max:"5s"`
+	_         struct{}      `key:"restoration_time" removed:"it is detection_time now; remove the key"`
 }
 
 type profileSection struct {
@@ -119,13 +119,13 @@ type profileSection struct {
 	VECN        uint64        `key:"v_ecn" form:"decimal" mode:"thresholds" min:"0.0001" max:"100"`    // least: a millionth, as congestion counts
 	VGrowth     uint64        `key:"v_growth" form:"rate" mode:"thresholds" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
 	Interval    time.Duration `key:"interval" mode:"thresholds" default:"100us" min:"1us" max:"1h"`
-	Flows       int64         `key:"flows_per_round" mode:"thresholds" default:"16" min:"1" max:"16"`
 	Actions     []int         `key:"actions" mode:"thresholds" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
 	Policy      []rungSection `key:"policy" mode:"thresholds" items:"1" most:"16"`
 	Resume      int64         `key:"resume_percent" mode:"thresholds" default:"50" min:"0" max:"100"`
 	OnArrival   bool          `key:"ce_on_arrival" default:"false"`
 	ClearCE     bool          `key:"clear_ce" default:"false"`
 	Adjust      adjustSection `key:"adjust" absent:"off" mode:"thresholds"`
+	_           struct{}      `key:"flows_per_round" removed:"it is always 16 now; remove the key"`
 }
 
 type adjustSection struct {
@@ -152,6 +152,13 @@ type endpointSection struct {
 	Accepts []Format     `key:"accepts" form:"accepted" required:"yes" unique:"%" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
 }
 
+// Values of enabled of a kind of notification, by their numbers in the schema: not sent, sent, or counted as if it were sent.
+const (
+	kindOff = iota
+	kindSent
+	kindObserved
+)
+
 type notificationsSection struct {
 	Mode        int             `key:"mode" default:"send" one:"send|observe"`
 	DSCP        uint8           `key:"dscp" default:"48" min:"0" max:"63"`
@@ -164,22 +171,22 @@ type notificationsSection struct {
 }
 
 type fastCNPSection struct {
-	Enabled              bool  `key:"enabled" default:"false"`
-	OptionType           uint8 `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
-	TraceOptionType      uint8 `key:"trace_option_type" min:"0x80" max:"0x9F"`
-	ICRCExtensionHeaders bool  `key:"icrc_extension_headers" default:"true"`
-	Mode                 int   `key:"mode" default:"send" one:"send|observe"`
+	Enabled              int      `key:"enabled" default:"false" one:"false|true|observe"`
+	OptionType           uint8    `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
+	TraceOptionType      uint8    `key:"trace_option_type" min:"0x80" max:"0x9F"`
+	ICRCExtensionHeaders bool     `key:"icrc_extension_headers" default:"true"`
+	_                    struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type longHaulSection struct {
-	Enabled         bool              `key:"enabled" default:"false"`
+	Enabled         int               `key:"enabled" default:"false" one:"false|true|observe"`
 	ICMPv6Type      uint8             `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
 	ExtensionClass  uint8             `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
 	ReducePercent   int64             `key:"reduce_percent" mode:"thresholds" default:"30" min:"1" max:"100"`
 	DiscloseMetrics bool              `key:"disclose_metrics" default:"true"`
 	Metric          int               `key:"metric" default:"trigger" one:"trigger|depth|growth|marking|rtt"`
 	Extensions      extensionsSection `key:"extensions"`
-	Mode            int               `key:"mode" default:"send" one:"send|observe"`
+	_               struct{}          `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type extensionsSection struct {
@@ -188,21 +195,23 @@ type extensionsSection struct {
 	Path      string `key:"path" form:"name"`
 }
 
-// switchSection is a format with only two settings: whether it is enabled, and whether it is sent or only observed.
+// switchSection is a format with one setting: whether it is sent, or only observed.
 type switchSection struct {
-	Enabled bool `key:"enabled" default:"false"`
-	Mode    int  `key:"mode" default:"send" one:"send|observe"`
+	Enabled int `key:"enabled" default:"false" one:"false|true|observe"`
+
+	_ struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type standardSection struct {
-	Enabled      bool   `key:"enabled" default:"false"`
-	FromGateway  bool   `key:"source" default:"receiver" one:"receiver|gateway"`
-	DSCP         uint8  `key:"dscp" min:"0" max:"63"`
-	ECN          int    `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0"` // in the order of the code points
-	DontFragment bool   `key:"dont_fragment" default:"true"`
-	TTL          uint8  `key:"ttl" default:"64" min:"1" max:"255"`
-	SourcePort   uint16 `key:"source_port" min:"0" max:"65535"`
-	Mode         int    `key:"mode" default:"send" one:"send|observe"`
+	Enabled     int    `key:"enabled" default:"false" one:"false|true|observe"`
+	FromGateway bool   `key:"source" default:"receiver" one:"receiver|gateway"`
+	ECN         int    `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0"` // in the order of the code points
+	TTL         uint8  `key:"ttl" default:"64" min:"1" max:"255"`
+	SourcePort  uint16 `key:"source_port" min:"0" max:"65535"`
+
+	_ struct{} `key:"dscp" removed:"notifications.dscp is that of all kinds; remove the key"`
+	_ struct{} `key:"dont_fragment" removed:"Don't Fragment is always set now; remove the key"`
+	_ struct{} `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type limitsSection struct {
@@ -223,8 +232,7 @@ type domainSection struct {
 }
 
 type proxySection struct {
-	Enabled bool               `key:"enabled" default:"false"`
-	Mode    int                `key:"mode" default:"send" one:"send|observe"`
+	Enabled int                `key:"enabled" default:"false" one:"false|true|observe"`
 	Listen  netip.Addr         `key:"listen"`
 	Port    uint16             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
 	Senders []senderSection    `key:"senders"`
@@ -233,6 +241,7 @@ type proxySection struct {
 	BGP     *BGP               `key:"bgp" absent:"off"`
 	OSPF    *OSPF              `key:"ospf" absent:"off"`
 	OSPF6   *OSPF6             `key:"ospf6" absent:"off"`
+	_       struct{}           `key:"mode" removed:"it is part of enabled now: write enabled: observe for mode: observe, and remove the key"`
 }
 
 type proxyLimitsSection struct {

@@ -85,7 +85,7 @@ func (r *resolver) checkTapped() {
 	if n := &r.doc.Notifications.Mode; r.Given(n) && r.Valid(n) && *n != modeObserve {
 		r.Problem(n, neverTransmits+"expected observe, or leave it out")
 	}
-	if r.doc.Proxy.Enabled {
+	if r.doc.Proxy.Enabled != kindOff {
 		r.Problem(&r.doc.Proxy.Enabled, neverTransmits+"it can't be a proxy")
 	}
 	if p := &r.doc.Gateway.STAMPReflector.Peers; len(*p) > 0 {

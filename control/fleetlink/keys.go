@@ -21,11 +21,11 @@ import (
 func loadKey(path string) (nkeys.KeyPair, string, error) {
 	text, err := secret.Read(path)
 	if err != nil {
-		return nil, "", fmt.Errorf("fleet.key: %w (`cnpgate agent keygen` writes one)", err)
+		return nil, "", fmt.Errorf("fleet.key: %w (`cnpgate fleet keys` writes one)", err)
 	}
 	pair, err := nkeys.ParseDecoratedUserNKey(text)
 	if err != nil {
-		return nil, "", fmt.Errorf("fleet.key: %s has no nkey seed of a user; expected a file that `cnpgate agent keygen` has written", path)
+		return nil, "", fmt.Errorf("fleet.key: %s has no nkey seed of a user; expected a file that `cnpgate fleet keys` has written", path)
 	}
 	public, err := pair.PublicKey()
 	return pair, public, err
@@ -34,7 +34,7 @@ func loadKey(path string) (nkeys.KeyPair, string, error) {
 // publicKey is the Ed25519 key of a public nkey.
 func publicKey(key, text string) (ed25519.PublicKey, error) {
 	if !nkeys.IsValidPublicUserKey(text) {
-		return nil, fmt.Errorf("%s: %q has a wrong checksum; expected a public nkey as `cnpgate agent keygen` prints it", key, text)
+		return nil, fmt.Errorf("%s: %q has a wrong checksum; expected a public nkey as `cnpgate fleet keys` prints it", key, text)
 	}
 	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
 	if err != nil || len(raw) != 1+ed25519.PublicKeySize+2 {

@@ -94,7 +94,7 @@ func (e *Explained) mode() Gate {
 	case s.Choice != 0:
 		return Gate{Name: gateMode, State: Unknown, Text: "send"}
 	case s.Observe:
-		g.Text, g.Key = fmt.Sprintf("observe: a %v is counted, and not sent", s.Format), s.Format.Section()+".mode: send"
+		g.Text, g.Key = fmt.Sprintf("observe: a %v is counted, and not sent", s.Format), s.Format.Section()+".enabled: true"
 	default:
 		return Gate{Name: gateMode, State: Passes, Text: "send"}
 	}

@@ -182,7 +182,7 @@ func (e *Explained) refusal(reason counters.Suppression) (text, key string) {
 	case counters.Suppression(congestion.NothingAccepted):
 		return "the entry of endpoints that contains " + src + " accepts no format", "endpoints[].accepts"
 	case counters.Suppression(congestion.SourceQPUnknown):
-		return e.missingQP(), "qp_map, or a hint by the API"
+		return e.missingQP(), "qp_map, or give a hint by cnpgate hint"
 	}
 	return e.considered(), formatKey(reason, e.mentioned(reason))
 }
@@ -277,7 +277,7 @@ func (e *Explained) missingQP() string {
 		parts = append(parts, "no evidence for the sender's QP")
 	}
 	if e.Returns > 0 {
-		parts = append(parts, fmt.Sprintf("%d packets have come, and %d flows of the opposite direction don't prove one yet", e.Flow.Traffic.Packets, e.Returns))
+		parts = append(parts, fmt.Sprintf("packets so far: %d; flows of the opposite direction, which don't prove one yet: %d", e.Flow.Traffic.Packets, e.Returns))
 	} else {
 		parts = append(parts, "no packets of the opposite direction pass the gateway in this VLAN or tunnel, and "+e.elsewhere())
 	}

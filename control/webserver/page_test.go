@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,18 +46,15 @@ func TestPage(t *testing.T) {
 	f.unhealthy["p5"], f.differs = "no link since noon", true
 	f.rdma = diagnosed(t).Report
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
-	p := browser.Open(t, page.URL(), view())
+	p := browser.Open(t, page.URL(), laptop)
 	p.Wait(`document.querySelector('.tabs [aria-current]')?.textContent === 'Health'
 		&& ['mode send, and observe of p1', 'p5 does not forward', 'the configuration file differs from what is in force.'].every((text) => document.querySelector('header .status').textContent.includes(text))`)
 	for _, tab := range tabs {
 		browser.Eval[string](p, "location.hash = '"+tab.name+"'")
 		p.Wait(tab.shows)
-		p.Accessible()
+		p.Fits("live-"+tab.name, laptop)
 		if n := browser.Eval[int](p, "document.querySelectorAll('*').length"); n > 6000 {
 			t.Errorf("%s: the page has %d elements", tab.name, n)
-		}
-		if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
-			p.Save(dir + "/" + tab.name + ".png")
 		}
 	}
 	p.NoErrors()
@@ -88,7 +84,7 @@ func TestLiveTrace(t *testing.T) {
 		return trace
 	}
 	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
-	p := browser.Open(t, page.URL()+"#rdma", view())
+	p := browser.Open(t, page.URL()+"#rdma", laptop)
 	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.evidence [role=status]').textContent.startsWith('Choose a connection')`)
 	if asked.Load() != nil || browser.Eval[bool](p, `document.querySelector('.sequence').checkVisibility()`) {
 		t.Error("a connection is recorded although nobody asked for it")
@@ -102,10 +98,7 @@ func TestLiveTrace(t *testing.T) {
 	if got := *asked.Load(); got.Encode() != want.Encode() {
 		t.Errorf("asked for %v, want %v", got, want)
 	}
-	p.Accessible()
-	if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
-		p.Save(dir + "/rdma-live.png")
-	}
+	p.Fits("live-rdma-trace", laptop)
 	browser.Eval[string](p, `document.querySelector('.tables button.link').click(); ''`)
 	p.Wait(`document.querySelector('.evidence [role=status]').textContent.startsWith('No packet of it')`)
 	p.NoErrors()
@@ -138,14 +131,14 @@ func replayed(t *testing.T) *Recording {
 // results are plotted.
 func TestRecordings(t *testing.T) {
 	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
-	p := browser.Open(t, page.URL()+"#notifications", view())
+	p := browser.Open(t, page.URL()+"#notifications", laptop)
 	p.Wait(`Number(document.querySelector('input[type=range]')?.value) < document.querySelector('input[type=range]')?.max / 10 && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
 	if n := browser.Eval[int](p, "document.querySelectorAll('tbody .why').length"); n == 16 {
 		t.Error("a recording is opened at its end, expected at its start")
 	}
 	browser.Eval[string](p, `(() => { const s = document.querySelector('input[type=range]'); s.value = s.max; s.dispatchEvent(new Event('input')); return ''; })()`)
 	p.Wait(`document.querySelectorAll('tbody .why').length === 16 && document.body.textContent.includes('16 sent')`)
-	p.Accessible()
+	p.Fits("recording-notifications", laptop)
 	browser.Eval[string](p, `location.hash = 'episodes'; fetch('/recording').then((r) => r.json()).then((r) => {
 		const s = document.querySelector('input[type=range]'), sent = r.events.filter((e) => e.kind === 'notifications');
 		s.value = (sent[0].at_ms + sent.at(-1).at_ms) / 2;
@@ -172,8 +165,8 @@ func TestRecordings(t *testing.T) {
 	}
 	page = serve(t, Local("127.0.0.1:0"), sim, os.DirFS(browser.Build(t, root)))
 	p.Go(page.URL())
-	p.Wait(`document.querySelectorAll('.plot canvas').length === 3 && document.body.textContent.includes('standard CNP') && document.body.textContent.includes('70')`)
-	p.Accessible()
+	p.Wait(`document.querySelectorAll('.plot canvas').length === 3 && document.body.textContent.includes('standard CNP') && document.body.textContent.includes('70') && document.querySelector('.tabs').textContent === 'Results'`)
+	p.Fits("results", laptop)
 	p.NoErrors()
 }
 
@@ -195,9 +188,9 @@ func diagnosed(t *testing.T) *replay.Diagnosis {
 // TestDiagnosis: the page shows the report that the server has, and a plot of each connection; a trace of what isn't there is refused.
 func TestDiagnosis(t *testing.T) {
 	page := serve(t, Local("127.0.0.1:0"), &Diagnosis{Diagnosis: diagnosed(t)}, os.DirFS(browser.Build(t, root)))
-	p := browser.Open(t, page.URL()+"diagnose.html#report", view())
+	p := browser.Open(t, page.URL()+"diagnose.html#report", laptop)
 	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.sequence:not(.stale) canvas')`)
-	p.Accessible()
+	p.Fits("diagnosis", laptop)
 	p.NoErrors()
 	for query, want := range map[string]int{"connection=0&requester=0": 200, "connection=0&requester=1": 200, "connection=1&requester=0": 400, "connection=-1&requester=0": 400,
 		"connection=0&requester=2": 400, "connection=0": 400, "": 400} {
@@ -238,13 +231,5 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// view is how the page is looked at: CNPGATE_VIEW=360,dark for pictures of a small dark one.
-func view() browser.View {
-	v := browser.View{Width: 1280, Height: 900}
-	width, scheme, _ := strings.Cut(os.Getenv("CNPGATE_VIEW"), ",")
-	if n, err := strconv.ParseInt(width, 10, 64); err == nil {
-		v.Width = n
-	}
-	v.Dark = scheme == "dark"
-	return v
-}
+// laptop is how the page is looked at.
+var laptop = browser.View{Width: 1280, Height: 900}

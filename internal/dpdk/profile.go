@@ -76,7 +76,7 @@ func (p *Profile) String() string {
 		text = append(text, "MAC "+p.Address)
 	}
 	text = append(text, fmt.Sprintf("device MTU %d", p.MTU), fmt.Sprintf("buffers of %d bytes", p.Buffer),
-		fmt.Sprintf("%d workers, spread %s", p.Workers, p.Spread))
+		fmt.Sprintf("workers: %d, spread %s", p.Workers, p.Spread))
 	if p.LinkControl {
 		text = append(text, "takes its link down with the peer's")
 	} else {

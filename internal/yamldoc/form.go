@@ -220,7 +220,13 @@ var standard = Forms{
 		return ordered(b, "a count", "a whole number, perhaps with Ki (1024) or Mi (1048576), "+b.span(), json, parseCount)
 	},
 	"choice": func(b Bounds) Form {
-		return Form{Either(b.One), func(text string) (any, error) { return slices.Index(b.One, text), CheckWord(text, b.One) }, map[string]any{"enum": b.One}}
+		words := make([]any, len(b.One)) // as YAML reads them
+		for i, word := range b.One {
+			if words[i] = word; word == "true" || word == "false" {
+				words[i] = word == "true"
+			}
+		}
+		return Form{Either(b.One), func(text string) (any, error) { return slices.Index(b.One, text), CheckWord(text, b.One) }, map[string]any{"enum": words}}
 	},
 	"size":   inUnits("a size", "a number with unit, such as 64KB, 1.5GiB or 1500B", "bytes", units.Sizes),
 	"rate":   inUnits("a rate", "a number with unit, such as 100Gbps, 10Mbps or 100kbps", "bits a second", units.Rates),

@@ -21,12 +21,11 @@ type global struct {
 	routerID       netip.Addr
 	ipv4, ipv6     netip.Addr
 	port           uint16
-	gracefully     bool
 	hold, retrying time.Duration
 }
 
 func (s *Settings) global() global {
-	return global{s.AS, s.RouterID, s.IPv4, s.IPv6, s.Port, s.GracefulRestart, s.HoldTime, s.ConnectRetry}
+	return global{s.AS, s.RouterID, s.IPv4, s.IPv6, s.Port, s.HoldTime, s.ConnectRetry}
 }
 
 // start starts GoBGP with the settings that all sessions depend on, without a peer.
@@ -74,20 +73,14 @@ func (s *Settings) peer(p *config.BGPPeer) *api.Peer {
 		Transport:       &api.Transport{LocalAddress: local.String(), RemotePort: uint32(p.Port), PassiveMode: p.Passive},
 		EbgpMultihop:    &api.EbgpMultihop{Enabled: p.Multihop != 0, MultihopTtl: uint32(p.Multihop)},
 		TtlSecurity:     &api.TtlSecurity{Enabled: p.TTLSecurity != 0, TtlMin: 256 - uint32(p.TTLSecurity)},
-		GracefulRestart: &api.GracefulRestart{Enabled: s.GracefulRestart, HelperOnly: true},
+		GracefulRestart: &api.GracefulRestart{Enabled: true, HelperOnly: true},
 	}
-	for _, f := range []struct {
-		wanted bool
-		afi    api.Family_Afi
-	}{{p.IPv4, api.Family_AFI_IP}, {p.IPv6, api.Family_AFI_IP6}} {
-		if !f.wanted {
-			continue
-		}
-		family := &api.Family{Afi: f.afi, Safi: api.Family_SAFI_UNICAST}
+	for _, afi := range []api.Family_Afi{api.Family_AFI_IP, api.Family_AFI_IP6} {
+		family := &api.Family{Afi: afi, Safi: api.Family_SAFI_UNICAST}
 		peer.AfiSafis = append(peer.AfiSafis, &api.AfiSafi{
 			Config:            &api.AfiSafiConfig{Family: family, Enabled: true},
 			PrefixLimits:      &api.PrefixLimit{Family: family, MaxPrefixes: uint32(p.MaxPrefixes)},
-			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: s.GracefulRestart}},
+			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: true}},
 		})
 	}
 	return peer

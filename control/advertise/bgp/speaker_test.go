@@ -101,11 +101,11 @@ func settings(peers ...*rawPeer) *config.BGP {
 		AS: 65001, RouterID: netip.MustParseAddr("192.0.2.9"), IPv4: netip.MustParseAddr("127.0.0.1"), Characteristic: 65400,
 		NextHopIPv4: netip.MustParseAddr("192.0.2.9"), NextHopIPv6: netip.MustParseAddr("2001:db8::9"),
 		ProxyIPv4: netip.MustParseAddr("203.0.113.99"), ProxyIPv6: netip.MustParseAddr("2001:db8:99::1"),
-		Accept:          []config.BGPAccept{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), MaxLength: 24}, {Prefix: netip.MustParsePrefix("2001:db8::/32"), MaxLength: 128}},
-		GracefulRestart: true, HoldTime: 90 * time.Second, ConnectRetry: 2 * time.Second,
+		Accept:   []config.BGPAccept{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), MaxLength: 24}, {Prefix: netip.MustParsePrefix("2001:db8::/32"), MaxLength: 128}},
+		HoldTime: 90 * time.Second, ConnectRetry: 2 * time.Second,
 	}
 	for _, p := range peers {
-		c.Peers = append(c.Peers, config.BGPPeer{Address: p.address(), AS: uint32(p.as), Port: p.port(), IPv4: true, IPv6: true, MaxPrefixes: 1000})
+		c.Peers = append(c.Peers, config.BGPPeer{Address: p.address(), AS: uint32(p.as), Port: p.port(), MaxPrefixes: 1000})
 	}
 	return c
 }
@@ -271,20 +271,6 @@ func TestRestartTime(t *testing.T) {
 	s.send("", common+nextHop+nhcIPv4(1), "10 0a01")
 	j.await(t, "10.1.0.0/16=203.0.113.1")
 	_ = peer.listener.Close()
-	_ = s.conn.Close()
-	j.await(t, "")
-}
-
-// TestNoGracefulRestart: if the configuration says so, a peer's restart isn't helped.
-func TestNoGracefulRestart(t *testing.T) {
-	parallel(t)
-	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", "40 0a 0fff 0001 01 80 0002 01 80"), newJournal()
-	c := settings(peer)
-	c.GracefulRestart = false
-	start(t, c, j)
-	s := peer.session()
-	s.send("", common+nextHop+nhcIPv4(1), "10 0a01")
-	j.await(t, "10.1.0.0/16=203.0.113.1")
 	_ = s.conn.Close()
 	j.await(t, "")
 }

@@ -40,10 +40,11 @@ const silence = 1900, again = 500, redraw = 1000; // ms
 
 const state = new State();
 const made = new Map();
-let live = true, shown = null, current = null, heard = 0, told = 0, connected = false;
+let live = true, watched = true, shown = null, current = null, heard = 0, told = 0, connected = false;
 const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = byId("status");
 
-const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when(state)));
+// watched is false of a recording of results alone: the tabs about a gateway would be empty.
+const visible = () => tabs.filter((t) => (live || !t.live) && (watched || t.id === "results") && (!t.when || t.when(state)));
 
 const drawTabs = () => nav.replaceChildren(...visible().map((t) => el("a", { href: "#" + t.id, "aria-current": t === current ? "page" : false }, t.title)));
 
@@ -151,7 +152,9 @@ const play = async () => {
     state.reset();
     state.charts = charts;
   };
-  const player = new Player(recording.events ?? [], { restart, apply });
+  const all = recording.events ?? [];
+  watched = all.some((e) => e.kind !== "outcomes");
+  const player = new Player(all, { restart, apply });
   byId("main").prepend(player.node);
   title = recording.title || "a run";
   setText(byId("title"), `cnpgate: recording of ${title}`);
