@@ -106,7 +106,7 @@ func (t *timing) soonest() int64 {
 // sinceAsked is how long ago a NAK asked for just this request, or an RNR NAK permitted it, ns.
 func (r *repeat) sinceAsked(h *Half, p *Packet) (since int64, asked bool) {
 	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
-		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN {
+		if n := all.of(h, p.PSN, p.Time); n != nil && n.psn == p.PSN {
 			return p.Time - n.at - n.timer*4/5, true
 		}
 	}
@@ -119,10 +119,10 @@ func (h *Half) settle(next *Packet) {
 	h.pending.set = false
 	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
 	since, asked := h.repeat.sinceAsked(h, p)
-	const once = ms / 50 // a requester that sends only what is missing takes longer
+	asked = asked && since >= 0
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
-	switch soon := !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
+	switch soon := !asked && !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
@@ -130,7 +130,7 @@ func (h *Half) settle(next *Packet) {
 		}
 	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
-	case asked && since > once:
+	case asked && (!hole || since >= h.naks.least*3/4):
 		what = sentAgain
 	case hole:
 		what = late
@@ -188,7 +188,7 @@ func (h *Half) elsewhere(p *Packet, kind int) bool {
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) earlier(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) || h.repeat.nakAt == 0 && !h.repeat.active && p.Time-h.sent < quiet && !h.ids.known(p.ID) {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce {
 		h.OutOfOrder++
 		return
 	}

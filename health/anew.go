@@ -54,10 +54,8 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 			return perhaps // what the other end has sent since the silence counts with what was before it
 		}
 		return anew
-	case begins:
-		return perhaps
 	}
-	return known
+	return perhaps
 }
 
 // outstandingAt reports whether a requester has sent a packet again before, or another connection has begun with it as long ago as with this one.

@@ -4,6 +4,9 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // response follows a packet of the responder.
 func (h *Half) response(p *Packet) {
+	if h.pending.set && carriesData(p.Opcode) && returnsData(h.pending.packet.Opcode) {
+		h.settle(nil)
+	}
 	h.Responses.add(p.Len)
 	if p.CE {
 		h.CE++
@@ -41,14 +44,14 @@ func (h *Half) refused(p *Packet) bool {
 	r := &h.repeat
 	switch p.Syndrome >> 5 {
 	case 1: // RNR NAK
-		if n := r.rnrs.of(p.PSN, p.PSN); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
+		if n := r.rnrs.of(h, p.PSN, p.Time); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
 		}
 		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})
 		r.notReady = p.PSN + 1
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
-		if n := r.naks.of(p.PSN, p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
+		if n := r.naks.of(h, p.PSN, p.Time); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
 			return true // the same one twice
 		}
 		h.NAKs[code]++

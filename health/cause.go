@@ -5,32 +5,34 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // causeOf says why an episode began, by what is known now.
 func (o *episode) causeOf(h *Half) Cause {
 	switch {
-	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun:
-		return Unknown
 	case o.flags&perhapsAnew != 0 && (h.repeat.latestPSN != o.psn || h.repeat.tries < 2):
 		return undecided
+	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun:
+		return Unknown
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
 	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && !h.tooSoon(o.at-o.rnr):
 		return Unknown // it was asked to wait longer
-	case o.nak != 0 && h.obeys(o.at-o.nak) && o.flags&refusedBefore != 0:
+	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
-	case o.beyond != 0 && (o.flags&(jumped|whole) != whole || !o.longEnough(h)) && o.reacts(h):
+	case o.beyond != 0 && o.implied(h):
 		return Implied
-	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.prompt(o.at-o.latestNAK):
+	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken
 	case h.incomplete():
 		return Unknown
-	case o.nak != 0: // which was lost, too
+	case o.nak != 0 && o.silent >= h.silence(): // which was lost, too
 		return TimeOut
+	case o.nak != 0:
+		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
+	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()): // it didn't wait; something that passed late may have been the reason
+		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
-	case o.beyond != 0 && h.reaction() > 0 && o.reacts(h) && o.flags&(whole|sameAgain) != whole|sameAgain:
-		return Implied
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
 		return Spurious
 	case o.flags&refusedNow == 0 && o.answeredEarly(h):
@@ -53,9 +55,9 @@ func (o *episode) lost(h *Half) bool {
 	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
 		return false
 	case o.answer != 0:
-		most := h.longestReaction()
+		most := h.longestReaction(o.flags&ofRead != 0)
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
-	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && o.answers <= o.resent && (o.beyond == 0 || h.slow(o.at-o.beyond) || !h.obeys(o.at-o.beyond)):
+	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
 	case h.clean.n >= 2 && o.asked != 0:
 		return o.at-o.asked > late*h.clean.most
@@ -64,19 +66,17 @@ func (o *episode) lost(h *Half) bool {
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
-// shows it only if it always takes about as long.
-func (t *timing) longestReaction() (most int64) {
-	const enough, many = 3, 8
+// shows it only of one that always takes about as long.
+func (t *timing) longestReaction(read bool) (most int64) {
+	const enough = 3
 	if t.naks.n > 0 {
 		most = t.naks.most
 	}
 	if t.implied.n > 1 {
 		most = max(most, t.implied.most)
 	}
-	if t.back > 0 {
-		most = max(most, 2*t.back)
-	}
-	if most == 0 && (t.turn.n >= enough && t.turn.most < 2*t.turn.least || t.turn.n >= many && t.turn.most < 4*t.turn.least) {
+	most = max(most, 2*t.back)
+	if most == 0 && !read && t.turn.n >= enough && t.turn.most < 2*t.turn.least {
 		most = t.turn.most
 	}
 	return most
@@ -95,13 +95,8 @@ func (h *Half) clocksDiffer() bool {
 	return h.EarlyAnswers > 0 || h.repeat.unasked*few > h.repeat.begun
 }
 
-// prompt reports whether so long after a NAK a requester obeys it, as far as is known.
-func (t *timing) prompt(after int64) bool {
-	if t.naks.n > 0 {
-		return after <= 4*t.naks.mean
-	}
-	return !t.slow(after)
-}
+// reorders reports whether packets of these requests overtake others rather than that they are lost.
+func (c *Counts) reorders() bool { return c.OutOfOrder > c.LostUpstream }
 
 // shortest is the shortest time-out that a requester has, unless one was seen, ns.
 const shortest = ms / 4
@@ -136,10 +131,23 @@ func (o *episode) onItsWay(h *Half) bool {
 	return after < h.back*9/10 || h.tooSoon(after) && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
 }
 
-// reacts reports whether a requester asks for a READ response again because one beyond it came: about as long after it as it takes to react.
-func (o *episode) reacts(h *Half) bool {
+// implied reports whether a requester asks for a READ response again because one beyond it came: as long after that as it takes to react. If it may have timed
+// out, the response that it asks for did not pass, or those before it did, so that nothing else was due; or it is known how long it takes to react.
+func (o *episode) implied(h *Half) bool {
+	const busy = ms / 20
 	after := o.at - o.beyond
-	return (h.Interval.n > 0 || !h.slow(after)) && h.obeys(after)
+	least, _ := h.quickest()
+	switch {
+	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
+	case h.incomplete():
+		return false
+	case o.flags&(jumped|part) == 0:
+		return (h.naks.n > 1 || h.back > 0) && after <= max(least, 0)*5/4+busy
+	}
+	if h.naks.n < 2 && h.back == 0 {
+		return !h.slow(after) && h.beforeTimeOut(after)
+	}
+	return h.obeys(after)
 }
 
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip
@@ -158,7 +166,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
 	}
-	return o.answers > o.resent || o.allAnswers > o.allResent
+	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
@@ -219,34 +227,17 @@ func (o *episode) conclude(h *Half) {
 			d.packets++
 		}
 	}
-	acks, lost := uint32(0), uint32(0)
-	switch cause {
-	case NAKSequence:
-		switch {
-		case o.flags&(missed|wasLate) != 0:
-		case o.flags&upstream != 0:
-			h.LostUpstream++
-		default:
-			lost = 1
-		}
-	case Implied:
-		if o.answer != 0 && o.flags&behindLost != 0 {
-			lost = 1
-		}
-		if o.flags&whole == 0 {
-			d.parts++
-		}
-	case Spurious:
-		if o.came != 0 && o.first != 0 {
-			d.took.add(o.came - o.first)
-		}
-	case TimeOut:
-		switch {
-		case o.answer != 0 && o.flags&ofRead == 0:
-			acks = 1
-		case o.answer != 0 && o.flags&behindLost != 0, o.answer == 0 && o.flags&missed == 0 && h.flags&answered != 0:
-			lost = 1
-		}
+	lost, acks := o.lostBehind(h, cause)
+	if o.lostBefore(cause) {
+		h.provenUp++
+	}
+	switch {
+	case cause == NAKSequence && o.flags&(missed|wasLate|upstream) == upstream:
+		h.LostUpstream++
+	case cause == Implied && o.flags&part != 0:
+		d.parts++
+	case cause == Spurious && o.came != 0 && o.first != 0:
+		d.took.add(o.came - o.first)
 	}
 	h.LostDownstream += uint64(lost)
 	h.AcksLost += uint64(acks)
@@ -262,6 +253,51 @@ func (o *episode) conclude(h *Half) {
 		doubt.lost, doubt.acks = doubt.lost+lost, doubt.acks+acks
 	}
 	h.again(o, cause)
+}
+
+// lostBefore reports whether an episode proves that a packet was lost before this place, and not just missed by the capture: the responder asked for the one
+// that is missing here; a READ response beyond it came, and it was asked for again; or the requester sends just that one again.
+func (o *episode) lostBefore(cause Cause) bool {
+	switch cause {
+	case NAKSequence:
+		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
+	case Implied, TimeOut:
+		return o.flags&jumped != 0 && o.answer == 0 || o.flags&missed != 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
+	}
+	return false
+}
+
+// lostBehind is how many packets, or ACKs, an episode proves to have been lost behind this place. A packet that was asked for passed here a round trip before
+// the NAK at least, and nothing acknowledged it until it was sent again: it was not overtaken only. No answer came to one that passed here since the requester
+// last went back; or it did, and was asked for again.
+func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
+	sent := o.sent
+	if sent == 0 {
+		sent = o.first
+	}
+	switch response := o.answer != 0 && o.flags&(ofRead|behindLost) == ofRead|behindLost; cause {
+	case NAKSequence:
+		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
+			h.overtaken++
+		} else if o.flags&(missed|upstream|itself) == itself && sent != 0 && o.nak-sent >= h.shortestTrip() {
+			lost = 1
+			h.lostAsked++
+		}
+	case Implied, TimeOut:
+		switch {
+		case cause == Implied && o.flags&jumped != 0 && o.answer != 0:
+			h.overtaken++
+		case response:
+			lost = 1
+			h.lostBack++
+		case cause == Implied:
+		case o.answer != 0 && o.flags&ofRead == 0:
+			acks = 1
+		case o.answer == 0 && o.flags&(missed|jumped) == 0 && h.flags&answered != 0 && sent != 0 && sent >= o.back:
+			lost = 1
+		}
+	}
+	return lost, acks
 }
 
 // again counts what an episode has sent again.

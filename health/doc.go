@@ -17,16 +17,24 @@
 // have caused it, and what came after it. Its cause is decided when it must be (cause.go): the latest twelve stay open until the counts are read, as by
 // then the times that the path and both ends take are known best. The rules are in the order of their proof:
 //
-//   - an RNR NAK or a NAK for just that packet, obeyed in the usual time;
-//   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise;
+//   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys);
+//   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise. If the requester may have timed out, the missing one did not pass, or
+//     those before it did, or it is known how long the requester takes, and it took just that long;
 //   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
 //     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
-//     caused them, or one that can't have come to the requester yet;
+//     caused them, if all was sent again, or one that can't have come to the requester yet;
 //   - it follows a loss if an answer had passed for longer than the requester ever takes to react, or none had long after a round trip, or fewer answers come than
 //     packets that ask for one;
 //   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
 //     If the capture misses frames, or its clocks differ, the cause is unknown.
+//
+// # Where packets were lost
+//
+// A gap may be a loss before this place, or the capture's. The responder proves the loss: it asks for just the packet that is missing, or the requester for just
+// that READ response (lostBefore). A packet that passed here was lost behind if the responder asked for it a round trip later or more, and acknowledged it
+// only after it was sent again; if it did before, the packet was overtaken. So was it if no answer came to what passed since the requester last went back
+// (lostBehind). What may be just late is neither lost, copied nor missed by the capture.
 //
 // After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
 // responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.

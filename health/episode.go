@@ -49,7 +49,7 @@ const (
 	refusedNow                // a NAK or RNR NAK has come for psn, or one before it
 	askedBefore               // a READ that has been asked for again before
 	sameAgain                 // the episode before began with the same packet
-	whole                     // a READ of which all is asked for again
+	part                      // of a READ, the rest is asked for again
 	done                      // all answers to what was sent before have come
 	current                   // more of it may come
 	jumped                    // a READ response passed out of order
@@ -59,6 +59,7 @@ const (
 	perhapsAnew               // or another connection of the QPs begins with it
 	beganAnew                 // that is so
 	droppedHere               // the gateway has dropped what is missing
+	itself                    // the NAK is for just this packet
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -225,7 +226,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.list[r.n-1].requests.add(p.Len)
 	}
 	if returnsData(p.Opcode) {
-		h.reads.again(p)
+		h.reads.again(p, (h.next+h.loose)&packet.PSNMask)
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
@@ -259,8 +260,8 @@ func (r *repeat) continues(h *Half, p *Packet, before int64) bool {
 		return false
 	}
 	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
-		n := all.of(p.PSN, h.answers.acked)
-		if n == nil || n.at <= r.at {
+		n := all.of(h, p.PSN, p.Time)
+		if n == nil || n.at <= r.at || p.PSN == r.next {
 			continue
 		}
 		if n.psn == p.PSN || ahead(p.PSN, r.next) < 0 && h.naks.n > 0 && p.Time-n.at >= h.naks.least*3/4 {
@@ -323,18 +324,18 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(overdue, r.overdue(h, p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
-	if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
+	if n := r.naks.of(h, p.PSN, p.Time); n != nil {
 		o.nak = n.at
 		set(refusedBefore, n.notReady)
+		set(itself, n.psn == p.PSN)
 	}
-	if n := r.rnrs.of(p.PSN, h.answers.acked); n != nil && (o.nak == 0 || n.psn == p.PSN || n.at > o.nak) {
+	if n := r.rnrs.of(h, p.PSN, p.Time); n != nil && (o.nak == 0 || n.psn == p.PSN || n.at > o.nak) {
 		o.rnr, o.timer = n.at, n.timer
 	}
 	again := r.latest != 0 && r.latestPSN == p.PSN
 	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
 	if s := h.recent.find(p.PSN); s != nil {
 		o.sent = s.time
-		set(whole, s.read)
 		set(alone, s.asks && h.next == (p.PSN+1)&packet.PSNMask)
 	}
 	if at, ok := h.sends.since(p.PSN); ok && !unseen {
@@ -343,9 +344,12 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if o.first == 0 && !again {
 		o.first = o.sent
 	}
-	if h.hasAnswer(p.PSN) {
+	m := h.answers.mark(p.PSN)
+	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
+		o.came = m.at
+	} else if h.hasAnswer(p.PSN) {
 		o.answer, o.passed = h.answers.latest, 1
-		if m := h.answers.mark(p.PSN); m != nil {
+		if m != nil {
 			o.passed = uint32(h.Responses.Packets) - m.n + 1
 			if o.flags&ofRead != 0 {
 				o.answer = m.at
@@ -358,6 +362,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.reads.responseBeyond(h, p)
+		set(part, h.recent.between(p.PSN))
 		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
@@ -430,16 +435,20 @@ func (o *episode) obeyed(h *Half) {
 	r := &h.repeat
 	switch o.cause {
 	case Implied:
-		h.implied.add(o.at - o.beyond)
+		if o.beyond != 0 {
+			h.implied.add(o.at - o.beyond)
+		}
 	case NAKSequence:
-		h.naks.add(o.at - o.nak)
-		if n := r.naks.of(o.psn, h.answers.acked); n != nil {
+		if o.nak != 0 {
+			h.naks.add(o.at - o.nak)
+		}
+		if n := r.naks.of(h, o.psn, o.at); n != nil {
 			r.naks.obeyed(n.psn)
 		}
 		r.rnrs.obeyed(o.psn)
 	case RNR:
 		psn := o.psn
-		if n := r.rnrs.of(psn, h.answers.acked); n != nil { // a NAK for the same one remains
+		if n := r.rnrs.of(h, psn, o.at); n != nil { // a NAK for the same one remains
 			psn--
 		}
 		r.naks.obeyed(psn & packet.PSNMask)

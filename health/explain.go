@@ -17,7 +17,7 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	const fewest = 6
 	again, naks := h.AgainRequests.Packets-h.Perhaps.Packets, h.NAKs[0]
-	if again < fewest && naks < fewest {
+	if again < fewest && naks < fewest || h.lateOnly() {
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -59,9 +59,8 @@ func (h *Half) accepted() bool {
 	return h.flags&oneWay == 0 && h.NAKs[0] == 0 && few*(h.Episodes[NAKSequence]+h.Episodes[Implied]) <= h.OutOfOrder
 }
 
-// fewWithLate reports whether so many packets that seem to be missing, or to be there twice, may be some of those that are late: behind a READ whose length
-// isn't known.
-func (h *Half) fewWithLate(n uint64) bool { return n <= h.OutOfOrder && h.accepted() }
+// lateOnly reports whether packets that seem to be missing, to be there twice or to be sent again may be just late.
+func (h *Half) lateOnly() bool { return h.OutOfOrder > 0 && h.accepted() }
 
 // Again says how many requests and READ responses were sent again.
 func (c *Counts) Again() string {

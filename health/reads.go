@@ -11,6 +11,7 @@ type reads struct {
 	latest  int64 // time of the latest response
 	asked   int64 // when READs were last sent again, and from which PSN on
 	from    uint32
+	upTo    uint32      // before which one: what had been sent then
 	seen    uint32      // the PSN after the highest of a response at that time
 	newest  int64       // time of the latest response that had not passed before
 	filled  int64       // time of the latest one that was missing before
@@ -57,11 +58,11 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet) {
+func (r *reads) again(p *Packet, upTo uint32) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
 		r.from = p.PSN
 	}
-	r.asked, r.seen = p.Time, r.next
+	r.asked, r.seen, r.upTo = p.Time, r.next, upTo
 }
 
 // lostBehind reports whether the response with a PSN was lost behind, if it passed here and is asked for again. If the requester had asked again before, it
@@ -168,14 +169,15 @@ func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
 	if i < 0 && !heard && r.holes.forgotten(p.PSN) {
 		i = r.holes.n
 	}
-	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0
+	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0 && ahead(p.PSN, r.upTo) < 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
-		if repeated && i < r.holes.n && r.holes.list[i].at <= r.asked && !r.ids.older(p.ID) {
-			h.LostUpstream++
-		} else {
+		switch {
+		case repeated && r.ids.older(p.ID), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
+		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late
+			h.LostUpstream++
 		}
 		r.holes.fill(i, p.PSN, 1)
 		r.newest, r.filled = p.Time, p.Time

@@ -34,6 +34,22 @@ func (r *recent) find(psn uint32) *sent {
 	return nil
 }
 
+// between reports whether no request began with a PSN, but one before it did: those in the list are all that were sent since.
+func (r *recent) between(psn uint32) bool {
+	before := false
+	for i := r.at - min(r.at, uint32(len(r.list))); i != r.at; i++ {
+		switch d := ahead(r.list[i%uint32(len(r.list))].psn-1, psn); {
+		case d == 0:
+			return false
+		case d < 0:
+			before = true
+		case before:
+			return true
+		}
+	}
+	return before
+}
+
 // ids says whether the sender numbers its packets in the IPv4 identification. If so, it tells a late packet from one that was sent again.
 type ids struct {
 	latest uint16

@@ -19,12 +19,16 @@ func (r *refusals) add(n refusal) (again bool) {
 	return false
 }
 
-// of is the latest NAK that asks for a PSN, or for one a little before it: a few packets may be late, or more lost if they aren't acknowledged; nil: none does.
-func (r *refusals) of(psn, acked uint32) (found *refusal) {
+// of is the latest NAK, up to a time, that asks for a PSN, or for one a little before it: a few packets may be late, or more lost if they aren't acknowledged
+// and haven't passed since; nil: none does.
+func (r *refusals) of(h *Half, psn uint32, now int64) (found *refusal) {
 	for i := range r {
 		n := &r[i]
-		if d := ahead(psn, n.psn); n.at == 0 || d < 0 || d >= inFlight || d > overtaken && ahead(acked, n.psn) > 0 {
+		if d := ahead(psn, n.psn); n.at == 0 || n.at > now || d < 0 || d >= inFlight || d > overtaken && ahead(h.answers.acked, n.psn) > 0 {
 			continue
+		}
+		if s := h.recent.find(n.psn); n.psn != psn && h.reorders() && s != nil && s.time > n.at {
+			continue // it was obeyed
 		}
 		if found == nil || ahead(n.psn, found.psn) > 0 {
 			found = n

@@ -41,18 +41,40 @@ func (t *timing) slow(after int64) bool {
 	return after > 100*ms
 }
 
-// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
-// as long as to react to an ACK or to other NAKs.
+// obeys reports whether a requester that goes back this long after a response does so because of it: it takes about as long as to react to an ACK or to other
+// NAKs, apart from what its line and its path are busy with. Later, the response may have been lost, and a time-out came.
 func (t *timing) obeys(after int64) bool {
-	const enough, times = 3, 8
-	limit := 400 * ms
-	if t.naks.n >= enough {
-		limit = min(limit, max(times*t.naks.most, ms))
+	const times, busy = 4, ms * 5 / 4
+	limit := 100 * ms
+	if least, known := t.quickest(); known {
+		limit = times*max(least, t.naks.mean) + busy
 	}
+	return after < limit && t.beforeTimeOut(after)
+}
+
+// beforeTimeOut reports whether a requester that goes back this long after a response can't have waited for a whole time-out since.
+func (t *timing) beforeTimeOut(after int64) bool {
+	const longest = 400 * ms
 	if t.Interval.n > 1 || t.Interval.least > quiet { // a single short one may have been misjudged
-		limit = min(limit, t.Interval.least*3/4)
+		return after < min(longest, t.Interval.least*3/4)
 	}
-	return after < limit
+	return after < longest
+}
+
+// quickest is the least time that the requester takes to react to what passes here, ns.
+func (t *timing) quickest() (least int64, known bool) {
+	const enough = 3
+	switch {
+	case t.naks.n > 1:
+		return t.naks.least, true
+	case t.back > 0:
+		return t.back, true
+	case t.turn.n >= enough && t.naks.n > 0:
+		return min(t.turn.least, t.naks.least), true
+	case t.turn.n >= enough:
+		return t.turn.least, true
+	}
+	return 0, false
 }
 
 // obeysRNR is the same of an RNR NAK, which asks to wait.
@@ -60,5 +82,5 @@ func (t *timing) obeysRNR(after, timer int64) bool {
 	if after < timer*4/5 {
 		return false
 	}
-	return t.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(t.Interval.least/2, timer/2) || t.obeys(after-timer)
+	return t.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(t.Interval.least/2, timer/2) || t.beforeTimeOut(after-timer)
 }

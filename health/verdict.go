@@ -173,7 +173,7 @@ func timeoutFor(rtt int64) int {
 func blackHole(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	b := &h.big
-	if b.Stuck < 512 || b.Passed >= b.Stuck {
+	if b.Stuck < 512 || b.Passed >= b.Stuck || h.Responses.Packets == 0 {
 		return Verdict{}, false
 	}
 	answered := h.Responses.Packets+c.Half[i^1].Requests.Packets+c.Half[i^1].Responses.Packets > 0
@@ -276,7 +276,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.LostUpstream < 2*c.notCaptured() || h.LostUpstream <= h.OutOfOrder { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= min(c.notCaptured(), 1) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
@@ -296,11 +296,11 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder { // a NAK for one that is late, or was overtaken behind
+	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder || h.OutOfOrder+h.overtaken > 2 && h.LostDownstream == h.lostAsked { // a NAK for one that is late, or was overtaken behind
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
-	if h.Goodput == 0 && h.ReadGoodput > 0 {
+	if 2*h.lostBack > h.LostDownstream {
 		to = c.End[i].Addr.Netip()
 		if h.LostDownstream*8 < h.LostUpstream { // the requester drops what comes behind a response that is missing, and may ask for it twice
 			return Verdict{}, false
@@ -342,7 +342,8 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.OutOfOrder < 3 || h.OutOfOrder <= h.LostUpstream+c.notCaptured() || h.EarlyAnswers > 0 || h.accepted() { // some that were lost, and sent again at once, look as if they were late
+	n := max(h.OutOfOrder, h.overtaken)                                                                                                              // here, or behind
+	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured() || h.EarlyAnswers > 0 || h.twins() || h.flags&oneWay == 0 && h.overtaken == 0 { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -350,16 +351,16 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 		effect = "UC drops the message"
 	}
 	return Verdict{
-		Name: Reordering, Weight: h.OutOfOrder,
+		Name: Reordering, Weight: n,
 		Evidence: fmt.Sprintf("%d packets (%s) came late, behind packets that were sent after them; %s; %s",
-			h.OutOfOrder, percent(h.OutOfOrder, h.Requests.Packets+h.Responses.Packets), effect, h.sentAgain()),
+			n, percent(n, h.Requests.Packets+h.Responses.Packets), effect, h.sentAgain()),
 		Advice: "keep a connection on one path: balance load by flow (the UDP source port), not by packet, or use NICs that accept packets out of order",
 	}, true
 }
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.fewWithLate(h.Duplicates) { // a few that were sent again may be taken for copies
+	if h.Duplicates < 3 || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.lateOnly() { // a few that were sent again may be taken for copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -398,7 +399,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 || h.fewWithLate(h.NotCaptured) || h.EarlyAnswers > 0 {
+	if h.NotCaptured == 0 || h.NotCaptured == 1 && h.Retransmissions().Packets > 0 || h.lateOnly() || h.EarlyAnswers > 0 {
 		return Verdict{}, false
 	}
 	return Verdict{

@@ -36,28 +36,28 @@ const (
 	goalFalseAlarms = 0.0
 )
 
-// What is reached, and must not become worse; as far as it is less than the goal.
+// What is reached, and must not become worse, also by the few captures of the default run; as far as it is less than the goal.
 const (
-	reachedCauses      = 96.2
-	reachedWrongCauses = 1.5
+	reachedCauses      = 97.0
+	reachedWrongCauses = 1.3
 	reachedFalseAlarms = 1.4
 )
 
 // reached is the least precision and recall of a verdict. One that isn't listed reaches the goals.
 var reached = map[string]struct{ precision, recall float64 }{
-	health.ShortTimeOut:   {87, 77},
-	health.IgnoresCNP:     {92, 45},
-	health.LossUpstream:   {88, 84},
-	health.LossDownstream: {84, 85},
+	health.ShortTimeOut:   {95, 75},
+	health.IgnoresCNP:     {92, 42},
+	health.LossUpstream:   {90, 73},
+	health.LossDownstream: {92, 84},
 	health.AckLoss:        {86, 40},
-	health.Reordering:     {71, 67},
-	health.Duplication:    {94, goalRecall},
+	health.Reordering:     {92, 63},
+	health.Duplication:    {95, 92},
 	health.SlowReceiver:   {98, 60},
-	health.BlackHole:      {91, 90},
-	health.WindowLimit:    {goalPrecision, 62},
+	health.BlackHole:      {96, 88},
+	health.WindowLimit:    {goalPrecision, 55},
 	health.Asymmetric:     {96, goalRecall},
-	health.Unexplained:    {94, goalRecall},
-	health.Incomplete:     {95, 91},
+	health.Unexplained:    {96, goalRecall},
+	health.Incomplete:     {97, 88},
 }
 
 // fewestForBounds is how many captures tell something about shares.

@@ -46,11 +46,11 @@ var traceVerdicts = map[string][]string{
 	"loss_bidirectional": {health.LossUpstream, health.LossDownstream},
 	"read_loss":          {health.LossDownstream}, "read_loss_before": {health.LossUpstream},
 	"read_loss_everywhere": {health.LossUpstream, health.LossDownstream},
-	"read_loss_alone":      {health.LossDownstream}, "read_short_timeout": {health.ShortTimeOut}, "read_reordered": {health.LossDownstream}, "reordered_repeats": {health.LossDownstream},
-	"reordered": {health.Reordering}, "reordered_behind": {health.LossDownstream},
+	"read_loss_alone":      {health.LossDownstream}, "read_short_timeout": {health.ShortTimeOut}, "read_reordered": {health.LossDownstream}, "reordered_repeats": {health.Unexplained},
+	"reordered": {health.Reordering}, "reordered_behind": {health.Unexplained},
 	"rnr": {health.NotReady}, "rnr_loss": {health.NotReady, health.LossUpstream, health.LossDownstream}, "short_timeout": {health.ShortTimeOut},
 	"short_timeout_acks_lost":  {health.ShortTimeOut, health.LossDownstream},
-	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream}, "reordered_overtaken": {health.Reordering}, "reordered_first": {health.LossDownstream},
+	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream}, "reordered_overtaken": {health.Reordering}, "reordered_first": {health.Unexplained},
 }
 
 // checkVerdicts: these verdicts, and no others.

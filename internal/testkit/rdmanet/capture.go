@@ -90,16 +90,17 @@ func (c *Capture) pass(r *rand.Rand, p *Packet, now int64) {
 		c.Missed = append(c.Missed, p)
 		return
 	}
-	at := now
 	if p.From == 1 {
-		at += v.Skew
+		now += v.Skew
 	}
-	at -= at % max(v.Unit, 1)
-	c.Records = append(c.Records, Record{At: at, Packet: p})
+	c.Records = append(c.Records, Record{At: v.stamp(now), Packet: p})
 	if v.Twins != NoTwins {
-		c.Records = append(c.Records, Record{At: at + v.TwinLag, Packet: p, Twin: true})
+		c.Records = append(c.Records, Record{At: v.stamp(now + v.TwinLag), Packet: p, Twin: true})
 	}
 }
+
+// stamp is a time in the capture's unit.
+func (v *View) stamp(at int64) int64 { return at - at%max(v.Unit, 1) }
 
 // sort puts the records in the order of their times, as a merge of captures does.
 func (c *Capture) sort() {

@@ -142,7 +142,11 @@ func (j *judge) losses() {
 		behind := p.Fate == LostBehind || p.Fate == CorruptedBehind
 		switch {
 		case before && p.data():
-			j.hold(full && p.Fate == LostBefore && j.leftGap(p), "loss-upstream")
+			gap := j.leftGap(p)
+			j.hold(full && p.Fate == LostBefore && gap, "loss-upstream")
+			if p.Kind == Response && !gap {
+				j.hold(false, "loss-downstream") // the capture shows a request without a response: either was lost on the responder's side
+			}
 		case before || behind && p.data():
 			j.hold(false, "loss-downstream")
 		case behind:
