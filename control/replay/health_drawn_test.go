@@ -24,6 +24,8 @@ var (
 	drawnDump  = flag.String("dump", "", "write the captures that TestHealthOfDrawn finds misjudged, and their truth, to this directory")
 	drawnTable = flag.String("table", "", "write the tables of TestHealthOfDrawn to this page")
 	drawnSeed  = flag.Uint64("drawn", 0, "let TestHealthOfDrawn draw only the capture of this seed, and print all that is known of it")
+	drawnCount = flag.Int("captures", drawnCaptures, "how many captures TestHealthOfDrawn draws")
+	drawnFirst = flag.Uint64("first", 39_000_000, "the seed of the first capture that TestHealthOfDrawn draws")
 )
 
 // The goals for any drawn captures, in percent: precision and recall of each verdict; causes of retransmitted packets that are right or unknown, and those that
@@ -66,9 +68,6 @@ const fewestForBounds = 500
 // drawnPlaces is how many kinds of scenes are listed of what is misjudged.
 const drawnPlaces = 6
 
-// firstDrawn is the seed of the first capture.
-const firstDrawn = 39_000_000
-
 // tally counts claims of a verdict.
 type tally struct{ claimed, right, due, found int }
 
@@ -101,19 +100,20 @@ type judged struct {
 //
 //	go test ./control/replay -run TestHealthOfDrawn -v
 //	go test ./control/replay -run TestHealthOfDrawn -v -drawn 39000123 -dump DIR
+//	go test ./control/replay -run TestHealthOfDrawn -v -first 1 -captures 2000
 func TestHealthOfDrawn(t *testing.T) {
 	if *drawnSeed != 0 {
 		j := judgeDrawn(t, *drawnSeed)
 		t.Log(strings.Join(j.details, "\n"))
 		return
 	}
-	all := make([]*judged, drawnCaptures)
+	all := make([]*judged, *drawnCount)
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
-			for i := next.Add(1) - 1; i < drawnCaptures; i = next.Add(1) - 1 {
-				all[i] = judgeDrawn(t, firstDrawn+uint64(i))
+			for i := next.Add(1) - 1; i < int64(*drawnCount); i = next.Add(1) - 1 {
+				all[i] = judgeDrawn(t, *drawnFirst+uint64(i))
 			}
 		})
 	}
@@ -356,6 +356,7 @@ func reportDrawn(t *testing.T, all []*judged) {
 	verdicts, kinds := map[string]*tally{}, map[string]*causes{}
 	var sum causes
 	healthy, alarms := uint64(0), uint64(0)
+	var alarmed []string
 	var both pairs
 	misjudged := map[string]map[string][]uint64{} // seeds, by what and where
 	for _, j := range all {
@@ -376,6 +377,7 @@ func reportDrawn(t *testing.T, all []*judged) {
 			healthy++
 			if len(j.wrong) > 0 {
 				alarms++
+				alarmed = append(alarmed, fmt.Sprintf("%d %v", j.seed, j.wrong))
 			}
 		}
 		both = pairs{both.all + j.pairs.all, both.right + j.pairs.right, both.wrong + j.pairs.wrong}
@@ -421,6 +423,9 @@ func reportDrawn(t *testing.T, all []*judged) {
 	}
 	line("all", &sum)
 	writeTable(t, b.String())
+	for _, a := range alarmed {
+		fmt.Fprintf(&b, "nothing is wrong, but a verdict: seed %s\n", a)
+	}
 	for _, what := range slices.Sorted(maps.Keys(misjudged)) {
 		places := slices.SortedFunc(maps.Keys(misjudged[what]), func(x, y string) int {
 			return cmp.Or(len(misjudged[what][y])-len(misjudged[what][x]), cmp.Compare(x, y))
