@@ -28,7 +28,8 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		c.woke = p.Time
 	}
 	h := &c.Half[from&1]
-	if c.woke <= max(h.sent, h.answers.latest) || h.flags&started == 0 || h.flags&oneWay != 0 {
+	counted := c.woke != 0 && h.fell >= c.woke // the responder has: it counts anew, and its answers are recorded before their requests
+	if c.woke <= h.sent || !counted && c.woke <= h.answers.at || h.flags&started == 0 || h.flags&oneWay != 0 {
 		return known
 	}
 	switch p.Opcode.Role() {
@@ -39,9 +40,11 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 	read, begins := p.Opcode.Role() == packet.ReadRequest, placeOf(p.Opcode)&first != 0
 	s, d := h.recent.find(p.PSN), ahead(p.PSN, h.next)
 	switch {
+	case counted && d < 0 && begins:
+		return perhaps
 	case d >= 0 && d <= int32(h.loose), h.outstandingAt(p):
 		return known
-	case h.flags&answered == 0:
+	case h.flags&answered == 0, h.flags&blind != 0:
 		if d < 0 && begins {
 			return perhaps
 		}

@@ -20,6 +20,9 @@ func (h *Half) response(p *Packet) {
 	if p.HasMSN {
 		if h.msn != 0 {
 			h.repeat.noteMSN(p.MSN, h.msn-1)
+			if ahead(p.MSN, h.msn-1) < 0 {
+				h.fell = p.Time
+			}
 		}
 		h.msn = p.MSN + 1
 	}

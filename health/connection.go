@@ -87,6 +87,7 @@ func (c *Connection) Observe(from int, p *Packet) {
 	if turn := &c.Half[from&1].turn; turn.n > 0 {
 		r.loop = turn.least
 	}
+	r.window = max(c.Half[0].Window, c.Half[1].Window)
 	r.sent(p.Time, p.Len, p.CE)
 }
 
@@ -108,7 +109,7 @@ func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
 		c.Half[i].finish()
 		if r := &c.Reaction[i]; r.run.at != 0 {
-			r.judgeRun(c.Last)
+			r.judgeRun()
 		}
 	}
 	if c.How != Open {

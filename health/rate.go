@@ -22,7 +22,8 @@ type Reaction struct {
 	lastCNP  int64
 	first    int64 // bin of the first packet
 	run      run
-	loop     int64 // ns from here to the sender and back; 0: not known
+	loop     int64  // ns from here to the sender and back; 0: not known
+	window   uint32 // most packets on their way at once; 0: not known
 }
 
 const (
@@ -56,7 +57,7 @@ func (r *Reaction) advance(now int64) {
 		return
 	}
 	if r.run.at != 0 && now-r.run.at > runLasts {
-		r.judgeRun(now)
+		r.judgeRun()
 	}
 	if r.at != 0 && bin > r.at/binTime+2*steady {
 		r.clear(min(bin, r.at/binTime+2*steady+1))
@@ -80,7 +81,7 @@ func (r *Reaction) cnp(now int64) {
 	r.CNPs++
 	r.advance(now)
 	if r.run.at != 0 && now-r.lastCNP > runGap {
-		r.judgeRun(r.lastCNP)
+		r.judgeRun()
 	}
 	idle := r.lastCNP == 0 || now-r.lastCNP > steady*binTime
 	r.lastCNP = now
@@ -101,7 +102,7 @@ func (r *Reaction) cnp(now int64) {
 		if r.run.at == 0 {
 			r.lost = false
 		}
-		r.run.cnp(now, r.bytes)
+		r.cnpOfRun(now)
 	}
 }
 

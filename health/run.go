@@ -1,66 +1,72 @@
 package health
 
-// run are CNPs that keep coming to a sender. One that obeys gets slower with each, down to its least rate (DCQCN), so its rate while the first ones come is
-// compared with the one while the last ones do.
+// run are CNPs that keep coming to a sender. What waits in a queue when the first one comes still passes as fast as the queue empties. So the rate while the
+// first CNPs come is compared with the one after all has passed that may have been on its way then. A sender that obeys is slower by then, or the CNPs are fewer.
 type run struct {
 	at    int64 // when it began; 0: there is none
 	CNPs  uint64
-	marks [6]rateMark // at the first CNP, the eighth, the 64th, ...
+	marks [4]runMark // at the first CNP, the eighth, the first one after what was on its way, the latest
 }
 
-// rateMark is how much the sender had sent at a time.
-type rateMark struct {
-	at    int64
-	bytes uint64
+// runMark is what had come and passed at the time of a CNP.
+type runMark struct {
+	at                   int64
+	CNPs, packets, bytes uint64
 }
 
 const (
 	runGap   = 5 * ms // CNPs farther apart belong to different runs
 	runLasts = 40 * ms
-	runLess  = 50           // CNPs that have no effect for another reason
+	runFirst = 8            // CNPs that show the rate before
+	runMore  = 16           // those that show the rate after it, at least
+	runQueue = 64           // packets of its sender that wait in a queue before this place, at least, if it isn't known better
 	runRate  = 125_000_000. // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
 )
 
-// cnp notes a CNP.
-func (r *run) cnp(now int64, bytes uint64) {
-	if r.at == 0 {
-		*r = run{at: now}
+// cnpOfRun notes a CNP of a run.
+func (r *Reaction) cnpOfRun(now int64) {
+	s := &r.run
+	if s.at == 0 {
+		*s = run{at: now}
 	}
-	r.CNPs++
-	for i, n := 0, uint64(1); i < len(r.marks); i, n = i+1, n*8 {
-		if r.CNPs == n {
-			r.marks[i] = rateMark{now, bytes}
-		}
+	s.CNPs++
+	m := runMark{now, s.CNPs, r.Packets, r.bytes}
+	switch {
+	case s.CNPs == 1:
+		s.marks[0] = m
+	case s.CNPs == runFirst:
+		s.marks[1] = m
+	case s.CNPs > runFirst && s.marks[2].at == 0 && r.window > 0 && r.Packets-s.marks[0].packets > 2*uint64(max(r.window, runQueue)) && now-s.at >= r.loop:
+		s.marks[2] = m
 	}
+	s.marks[3] = m
 }
 
-// rate is in bytes/s.
-func rate(from, to rateMark) float64 {
-	return float64(to.bytes-from.bytes) * 1e9 / float64(max(to.at-from.at, 1))
+// rate is in bytes/s, and in CNPs/s.
+func rate(from, to runMark) (bytes, cnps float64) {
+	seconds := float64(max(to.at-from.at, 1)) / 1e9
+	return float64(to.bytes-from.bytes) / seconds, float64(to.CNPs-from.CNPs) / seconds
 }
 
 // judgeRun ends a run of CNPs.
-func (r *Reaction) judgeRun(now int64) {
+func (r *Reaction) judgeRun() {
 	s := r.run
 	r.run = run{}
-	last := len(s.marks) - 1
-	for last > 0 && (s.marks[last].at == 0 || s.CNPs < 3<<(3*last)) {
-		last--
-	}
-	end := rateMark{now, r.bytes}
-	if s.CNPs < runLess || last == 0 || r.lost || s.marks[last].at-s.at < r.loop || now-s.at < 4*r.loop {
+	free, latest := s.marks[2], s.marks[3]
+	if free.at == 0 || latest.CNPs-free.CNPs < runMore || r.lost || latest.at-s.at < 4*r.loop {
 		return
 	}
-	before, after := rate(s.marks[0], s.marks[1]), rate(s.marks[last], end)
+	before, often := rate(s.marks[0], s.marks[1])
+	after, still := rate(free, latest)
 	switch {
 	case before < runRate:
-	case after*10 >= before*9:
-		r.Episodes++
-		r.Ignored += s.CNPs
-	default:
+	case after*10 < before*9:
 		r.Episodes++
 		r.Obeyed++
-		r.Delay += now - s.at
+		r.Delay += latest.at - s.at
 		r.Depth += 100 - uint64(after*100/before)
+	case still*2 >= often && (r.Packets-latest.packets)*latest.CNPs < runMore*(latest.packets-s.marks[0].packets): // it didn't go on without CNPs
+		r.Episodes++
+		r.Ignored += s.CNPs
 	}
 }

@@ -222,7 +222,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 func asymmetric(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	const many = 64
-	if h.flags&oneWay != 0 || c.Service == transportUD || h.Begun != 0 && c.Last-h.Begun < 10*ms {
+	if h.flags&oneWay != 0 || c.Service == transportUD || c.Last-max(h.Begun, c.First) < 10*ms { // answers may come yet, or requests have passed before the first packet
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -233,7 +233,7 @@ func asymmetric(c *Connection, i int) (Verdict, bool) {
 	case h.Requests.Packets >= many && h.Responses.Packets == 0 && other == 0:
 		v.Weight = h.Requests.Packets
 		v.Evidence = fmt.Sprintf("%d requests passed here, and not one ACK", h.Requests.Packets)
-	case h.Responses.Packets >= many && h.Requests.Packets == 0:
+	case h.Responses.Packets >= many && h.Requests.Packets == 0 && c.Half[i^1].Responses.Packets == 0: // the requester's packets don't pass here
 		v.Weight = h.Responses.Packets
 		v.Evidence = fmt.Sprintf("%d responses passed here, and not one request that they answer", h.Responses.Packets)
 	default:
