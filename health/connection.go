@@ -107,6 +107,9 @@ func (c *Connection) missed() {
 // snapshot completes a copy of a connection's counts; now is the time of the copy.
 func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
+		if e := &c.Half[i].early; now-e.at < longestLead { // its request may be recorded yet
+			e.at = 0
+		}
 		c.Half[i].finish()
 		if r := &c.Reaction[i]; r.run.at != 0 {
 			r.judgeRun()

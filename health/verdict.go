@@ -299,6 +299,9 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder || h.OutOfOrder+h.overtaken > 2 && h.LostDownstream == h.lostAsked { // a NAK for one that is late, or was overtaken behind
 		return Verdict{}, false
 	}
+	if h.EarlyAnswers > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
+		return Verdict{}, false
+	}
 	to := c.End[i^1].Addr.Netip()
 	if 2*h.lostBack > h.LostDownstream {
 		to = c.End[i].Addr.Netip()

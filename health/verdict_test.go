@@ -151,6 +151,32 @@ func apart(both bool) func(s *story) *Report {
 	}
 }
 
+// marked sends packets with a CNP for each, as a queue is full of them, and after that goes on at a tenth of the rate, without CNPs for longer than a run lasts.
+func marked(packets uint32) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		for psn := range packets {
+			s.exchange(c, psn, 1, us, 4*us)
+			c.notify(0, s.now)
+		}
+		s.exchange(c, packets, 200, us, 40*us)
+		c.notify(0, s.now)
+		return s.report(nil, c)
+	}
+}
+
+// responses are those of READs of which the requests don't pass, for a time.
+func responses(every int64) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		for psn := range uint32(200) {
+			s.now += every
+			c.Observe(1, &Packet{Time: s.now, PSN: psn, Len: 1100, Data: 1024, Opcode: packet.RCReadRespMiddle})
+		}
+		return s.report(nil, c)
+	}
+}
+
 // TestEachVerdict: each of these is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
 	for _, c := range []struct {
@@ -160,6 +186,9 @@ func TestEachVerdict(t *testing.T) {
 	}{
 		{"the rate stays after CNPs", IgnoresCNP, cnps(1)},
 		{"the rate falls after CNPs", "", cnps(4)},
+		{"CNPs for what waited in a queue, which ends", "", marked(80)},
+		{"responses without a request", Asymmetric, responses(100 * us)},
+		{"responses to a request from before the capture", "", responses(us)},
 		{"one receiver of five is slow", SlowReceiver, receivers(2 * ms)},
 		{"all receivers are alike", "", receivers(22 * us)},
 		{"pauses", PFCPauses, paused(1000)},

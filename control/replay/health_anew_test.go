@@ -1,8 +1,10 @@
 package replay_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
@@ -67,6 +69,22 @@ func TestHealthOfSecondConnection(t *testing.T) {
 			}
 		})
 	}
+	t.Run("answers recorded before their requests", func(t *testing.T) {
+		_, path := job.run(t, 1)
+		var all []frame
+		for _, after := range [...]int64{0, 30_000 * msec} {
+			for _, f := range frames(t, readFile(t, path)) {
+				if f.at += after; packet.Opcode(f.octets[14+20+packet.UDPLen]) == packet.RCAcknowledge {
+					f.at -= 150 * usec
+				}
+				all = append(all, f)
+			}
+		}
+		slices.SortStableFunc(all, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
+		if r := healthOf(t, rewritten(t, all)); len(r.Verdicts) > 0 {
+			t.Errorf("%+v; want nothing wrong", r.Verdicts)
+		}
+	})
 	t.Run("ACK lost", func(t *testing.T) {
 		lost := lossy{op: endpoint.Send, bytes: 512, messages: 300, window: 1024, timeout: 400 * msec, delay: [2]int64{100 * usec, 100 * usec}, rule: loses(20, 1, true)}
 		_, path := lost.run(t, 1)
