@@ -39,6 +39,13 @@
 // After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
 // responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.
 //
+// # What a verdict needs
+//
+// Evidence that excludes what is usual. Responses without a request may answer requests from before the first packet; a requester that gets its answers on
+// another path goes on. What waits in a queue passes as fast as before after a CNP, whether its sender obeys or not: a run of CNPs counts once twice the window
+// has passed, if as many still come (run.go). Between directions that are recorded by different clocks no order is known: an answer may be to a request that is
+// recorded later, also one of another connection of the same QPs.
+//
 // # Memory and time
 //
 // The caller provides the memory (Size, New), the time, and the pairs of flows. The package allocates nothing while it follows packets, starts no

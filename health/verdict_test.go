@@ -165,6 +165,18 @@ func marked(packets uint32) func(s *story) *Report {
 	}
 }
 
+// again sends the same packets after each time-out, and no answer passes.
+func again(s *story) *Report {
+	c := s.connection(1, 2)
+	for range 3 {
+		for psn := range uint32(40) {
+			s.send(c, 10*us, psn)
+		}
+		s.now += 20 * ms
+	}
+	return s.report(nil, c)
+}
+
 // responses are those of READs of which the requests don't pass, for a time.
 func responses(every int64) func(s *story) *Report {
 	return func(s *story) *Report {
@@ -201,6 +213,7 @@ func TestEachVerdict(t *testing.T) {
 		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
 		{"one direction only", Asymmetric, apart(false)},
 		{"two directions in two records", "", apart(true)},
+		{"one direction only, in which the same packets come again and again", Unexplained, again},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.story(&story{now: ms})
