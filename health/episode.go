@@ -325,7 +325,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(overdue, r.overdue(h, p))
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
-	if n := r.naks.of(h, p.PSN, p.Time); n != nil {
+	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
+	waited := o.flags&sameAgain != 0 && o.silent >= shortest                                // since it was sent again
+	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && n.at < r.list[r.n-2].at) { // it was obeyed then
 		o.nak = n.at
 		set(refusedBefore, n.notReady)
 		set(itself, n.psn == p.PSN)
@@ -334,7 +336,6 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		o.rnr, o.timer = n.at, n.timer
 	}
 	again := r.latest != 0 && r.latestPSN == p.PSN
-	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
 	if s := h.recent.find(p.PSN); s != nil {
 		o.sent = s.time
 		set(alone, s.asks && h.next == (p.PSN+1)&packet.PSNMask)

@@ -230,7 +230,7 @@ func asymmetric(c *Connection, i int) (Verdict, bool) {
 		Advice: "capture or mirror both directions; if this is the only path, traffic takes another one back: round trips and the causes of retransmissions are unknown here, and the gateway can't learn the QP",
 	}
 	switch other := c.Half[i^1].Responses.Packets + c.Half[i^1].Requests.Packets; {
-	case h.Requests.Packets >= many && h.Responses.Packets == 0 && other == 0 && 2*h.AgainRequests.Packets <= h.Requests.Packets: // answers reach the requester: it goes on
+	case h.Requests.Packets >= many && h.Responses.Packets == 0 && other == 0 && h.AgainRequests.Packets*gaveUp <= h.Requests.Packets*(gaveUp-1): // answers reach the requester: it goes on
 		v.Weight = h.Requests.Packets
 		v.Evidence = fmt.Sprintf("%d requests passed here, and not one ACK", h.Requests.Packets)
 	case h.Responses.Packets >= many && h.Requests.Packets == 0 && c.Half[i^1].Responses.Packets == 0: // the requester's packets don't pass here
