@@ -326,8 +326,8 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
-	waited := o.flags&sameAgain != 0 && o.silent >= shortest                                // since it was sent again
-	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && n.at < r.list[r.n-2].at) { // it was obeyed then
+	waited := o.flags&sameAgain != 0 && o.silent >= shortest                                               // since it was sent again
+	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && !n.notReady && n.at < r.list[r.n-2].at) { // it was obeyed then
 		o.nak = n.at
 		set(refusedBefore, n.notReady)
 		set(itself, n.psn == p.PSN)
