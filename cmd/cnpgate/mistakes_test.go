@@ -172,6 +172,8 @@ func TestMistakes(t *testing.T) {
 		{words("show flows --source ,"), `--source: "" is not the number of a QP; expected 0 to 16777215`},
 		{words("show flows --destination 10.0.0.1,x"), `--destination: "x" is not the number of a QP`},
 		{words("show flows --source-ip 10.0.0.1"), "--source-ip was removed; use --source ADDRESS"},
+		{words("run --source-ip 10.0.0.1"), "unknown flag: --source-ip; see cnpgate run --help"},
+		{words("show config --diff --watch 1s"), "--diff reads the file once, and has no --watch; leave it out"},
 		{words("show notifications --follow --watch 1s"), "--follow and --watch exclude each other; expected one of them"},
 		{words("show bgp"), "show bgp was removed; use cnpgate show proxies --bgp"},
 		{words("show config --history --diff"), "--diff and --history exclude each other"},
