@@ -312,27 +312,6 @@ func (h *judge) pairs() *agreed {
 	return all
 }
 
-// agreed are pairs of which none contradicts another.
-type agreed struct {
-	pairs  []pairing.QPPair
-	source map[connectionKey]uint32 // source QP of a direction's packets
-}
-
-// add adds a pair. It reports false if it contradicts an earlier one.
-func (a *agreed) add(p pairing.QPPair) bool {
-	there := connectionKey{p.Source, p.Destination, p.DestinationQP, p.Scope}
-	back := connectionKey{p.Destination, p.Source, p.SourceQP, p.Scope}
-	qp, has := a.source[there]
-	peer, hasPeer := a.source[back]
-	if has && qp != p.SourceQP || hasPeer && peer != p.DestinationQP {
-		return false
-	}
-	if a.source[there], a.source[back] = p.SourceQP, p.DestinationQP; !has && !hasPeer {
-		a.pairs = append(a.pairs, p)
-	}
-	return true
-}
-
 // alone reports whether there are two directions without a pair that may be one.
 func (h *judge) alone() bool {
 	for k := range h.paired {
