@@ -5,9 +5,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// silent is how long nothing must have come of a connection, of either end, before its QPs may serve another one, ns. A job that begins again
+// Silent is how long nothing must have come of a connection, of either end, before its QPs may serve another one, ns. A job that begins again
 // takes longer, as it creates and connects its QPs first.
-const silent = 200 * ms
+const Silent = 200 * ms
 
 // beginning is what a message is that follows a silence.
 type beginning uint8
@@ -24,7 +24,7 @@ const (
 // (but for those to a READ: a requester drops all behind one that is missing).
 // What comes again a third time after the same time is sent again after a time-out.
 func (c *Connection) begins(from int, p *Packet) beginning {
-	if p.Time-c.Last >= silent {
+	if p.Time-c.Last >= Silent {
 		c.woke = p.Time
 	}
 	h := &c.Half[from&1]

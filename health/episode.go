@@ -315,7 +315,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(ofRead, returnsData(p.Opcode))
 	set(missed, unseen)
 	set(perhapsAnew, h.flags&mayBegin != 0)
-	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= silent) // its answer was recorded before it
+	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= Silent) // its answer was recorded before it
 	set(wasLate, r.wasLate(p.PSN))
 	d := ahead(p.PSN, r.skipped)
 	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped))

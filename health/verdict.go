@@ -26,37 +26,40 @@ type Verdict struct {
 	lossy    netip.Addr // of a loss: the host on whose side it is
 }
 
+// Names are all verdicts, in the order of their declaration.
+var Names []string
+
 // The verdicts.
-const (
-	ShortTimeOut   = "timeout-shorter-than-rtt"
-	IgnoresCNP     = "sender-ignores-cnps"
-	LossUpstream   = "loss-upstream"
-	LossDownstream = "loss-downstream"
-	AckLoss        = "ack-loss"
-	Reordering     = "reordering"
-	Duplication    = "duplicate-packets"
-	NotReady       = "receiver-not-ready"
-	SlowReceiver   = "slow-receiver"
-	BlackHole      = "mtu-black-hole"
-	WindowLimit    = "window-limits-throughput"
-	Asymmetric     = "asymmetric-path"
-	NoAnswer       = "no-answer"
-	Refused        = "request-refused"
-	PFCPauses      = "pfc-pauses"
-	PFCStorm       = "pfc-storm"
-	CENoCNP        = "ce-without-cnp"
-	WrongICRC      = "wrong-icrc"
-	RoCEv1         = "rocev1"
-	Unexplained    = "retransmission-unexplained"
-	Incomplete     = "capture-incomplete"
-	GatewayDrops   = "gateway-drops"
-	PartialPath    = "partial-path" // in a gateway: Incomplete
+var (
+	ShortTimeOut   = verdict("timeout-shorter-than-rtt")
+	IgnoresCNP     = verdict("sender-ignores-cnps")
+	LossUpstream   = verdict("loss-upstream")
+	LossDownstream = verdict("loss-downstream")
+	AckLoss        = verdict("ack-loss")
+	Reordering     = verdict("reordering")
+	Duplication    = verdict("duplicate-packets")
+	NotReady       = verdict("receiver-not-ready")
+	SlowReceiver   = verdict("slow-receiver")
+	BlackHole      = verdict("mtu-black-hole")
+	WindowLimit    = verdict("window-limits-throughput")
+	Asymmetric     = verdict("asymmetric-path")
+	NoAnswer       = verdict("no-answer")
+	Refused        = verdict("request-refused")
+	PFCPauses      = verdict("pfc-pauses")
+	PFCStorm       = verdict("pfc-storm")
+	CENoCNP        = verdict("ce-without-cnp")
+	WrongICRC      = verdict("wrong-icrc")
+	RoCEv1         = verdict("rocev1")
+	Unexplained    = verdict("retransmission-unexplained")
+	Incomplete     = verdict("capture-incomplete")
+	GatewayDrops   = verdict("gateway-drops")
+	PartialPath    = verdict("partial-path") // in a gateway: Incomplete
 )
 
-// Names are all verdicts.
-var Names = []string{
-	ShortTimeOut, IgnoresCNP, LossUpstream, LossDownstream, AckLoss, Reordering, Duplication, NotReady, SlowReceiver, BlackHole, WindowLimit, Asymmetric,
-	NoAnswer, Refused, PFCPauses, PFCStorm, CENoCNP, WrongICRC, RoCEv1, Unexplained, Incomplete, GatewayDrops, PartialPath,
+// verdict adds a name to Names.
+func verdict(name string) string {
+	Names = append(Names, name)
+	return name
 }
 
 // judge returns the verdicts about one end's requests.

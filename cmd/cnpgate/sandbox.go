@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +16,6 @@ import (
 
 // testedKernel is the latest Linux with which the lists of system calls were tried.
 const testedKernel = 6<<8 | 18
-
-// observed are the drivers whose system calls were observed. That of a NIC may use others.
-var observed = regexp.MustCompile(`^net_(af_packet|tap|virtio_user|vhost|pcap|ring|null)$`)
 
 // confine limits what the process can do from now on to what the devices and the configuration need. If something can't be limited, it logs that and the gateway
 // continues.
@@ -63,7 +59,7 @@ func (d *devices) sandboxMode(c *config.Config) (mode, why string) {
 		return "off", "bypass.command needs calls and files that aren't known"
 	}
 	for i, p := range c.Ports {
-		if driver := d.Profile(i).Driver; !observed.MatchString(driver) {
+		if driver := d.Profile(i).Driver; !dpdk.Observed(driver) {
 			return "audit", fmt.Sprintf("the calls of port %s's driver %s were not observed", p.Name, driver)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -33,6 +34,8 @@ GET /v1/reloads.`,
 	c.MarkFlagsMutuallyExclusive("diff", "as-read", "history")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
+		case diff && f.watch != 0:
+			return seeHelp(c, errors.New("--diff reads the file once, and has no --watch; leave it out"))
 		case diff:
 			return (&reloadFlags{showFlags: *f, dryRun: true}).reload(c)
 		case history:

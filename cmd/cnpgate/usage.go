@@ -98,7 +98,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -socket is six flags of a letter
-		if removedFlags[name] != "" {
+		if instead, _, _ := strings.Cut(strings.TrimPrefix(removedFlags[name], "--"), " "); c.Flags().Lookup(instead) != nil {
 			return fmt.Errorf("--%s was removed; use %s", name, removedFlags[name])
 		}
 		if meant := yamldoc.Nearest(name, names); meant != "" {

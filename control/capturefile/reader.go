@@ -119,8 +119,11 @@ func (c *Reader) next() (Frame, error) {
 	r, start := &c.record, c.input.position()
 	err := c.source.next(r)
 	for ; errors.Is(err, errAnother); err = c.source.next(r) {
-		if err = c.open(); err != nil {
+		if err = c.open(); err != nil && c.input.failed() == nil {
 			return Frame{}, c.damaged(err)
+		}
+		if err != nil {
+			break
 		}
 		c.appended++
 		start = c.input.position()

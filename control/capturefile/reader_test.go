@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -208,4 +209,19 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("%d bytes of frames in %d, %v", sum, len(b), err)
 		}
 	})
+}
+
+// TestFailureBehindFile: a stream that can't be read on at the header of a second file has failed; it isn't a damaged capture.
+func TestFailureBehindFile(t *testing.T) {
+	failure := errors.New("input/output error")
+	r, err := capturefile.NewReader("in.pcap", io.MultiReader(bytes.NewReader(three()), bytes.NewReader(three()[:20]), iotest.ErrReader(failure)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = r.Next()
+	}
+	if !errors.Is(err, failure) || capturefile.Ends(err) {
+		t.Errorf("%v, ends %v; want the failure alone", err, capturefile.Ends(err))
+	}
 }

@@ -1,5 +1,11 @@
 package columns
 
+import (
+	"strings"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
 // Docs describes the members of answers that have no description of their own. A name means the same wherever it is used.
 var Docs = map[string]string{
 	"bytes":             "Bytes of the flow's frames, without FCS.",
@@ -20,7 +26,7 @@ var Docs = map[string]string{
 	"queue_depth_bytes": "Depth of the fullest class; of a notification, of its queue at that time.",
 	"source_ip":         "IP address of the sender.",
 	"source_qp":         "QP of the sender; null unless it is confirmed.",
-	"tunnel":            "Kind of tunnel that a flow is in: vxlan, gre, ip-in-ip, mpls, srv6.",
+	"tunnel":            "Kind of tunnel that a flow is in: " + strings.Join(packet.TunnelNames(), ", ") + ".",
 	"tunnel_id":         "Identifier of the tunnel: VXLAN Network Identifier, GRE key, bottom MPLS label; left out if it is 0 or the kind has none.",
 	"vlan":              "VID of each VLAN tag, the outer one first; of a flow in a tunnel, that of the frame inside or else of the whole frame.",
 }

@@ -50,8 +50,9 @@ var forms = yamldoc.Forms{
 		})
 	},
 	"tunnel": func(yamldoc.Bounds) yamldoc.Form {
-		const expected = "a kind, vxlan, gre, ip-in-ip, mpls or srv6, and its identifier, such as vxlan:5000; without an identifier it is 0"
-		return yamldoc.Checked("a tunnel", expected, pattern(`^(vxlan|gre|ip-in-ip|mpls|srv6)(:[0-9]+)?$`), func(text string) (string, bool) {
+		names := packet.TunnelNames()
+		expected := "a kind, " + yamldoc.Either(names) + ", and its identifier, such as vxlan:5000; without an identifier it is 0"
+		return yamldoc.Checked("a tunnel", expected, pattern(`^(`+strings.Join(names, "|")+`)(:[0-9]+)?$`), func(text string) (string, bool) {
 			of, ok := parseTunnel(text)
 			return fmt.Sprintf("%v:%d", of.Kind, of.ID), ok
 		})
@@ -100,13 +101,8 @@ func parseTags(text string) (tags [2]packet.Tag, ok bool) {
 
 func parseTunnel(text string) (t packet.Tunnel, ok bool) {
 	name, id, named := strings.Cut(text, ":")
-	for t.Kind = packet.VXLAN; t.Kind.String() != name; t.Kind++ {
-		if t.Kind == packet.SRv6 {
-			return t, false
-		}
-	}
-	if !named {
-		return t, true
+	if t.Kind = packet.TunnelKindOf(name); t.Kind == packet.NoTunnel || !named {
+		return t, t.Kind != packet.NoTunnel
 	}
 	n, err := strconv.ParseUint(id, 10, 32)
 	t.ID = uint32(n)

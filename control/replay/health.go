@@ -113,10 +113,10 @@ func (h *judge) pair(share int) error {
 		if err := h.pass(h.compare); err != nil {
 			return err
 		}
-		known = h.join(known)
+		h.join(known)
 	}
 	var err error
-	if h.static, err = pairing.NewQPMap(known, seed); err != nil {
+	if h.static, err = pairing.NewQPMap(known.pairs, seed); err != nil {
 		return fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
 	}
 	return nil
@@ -126,10 +126,12 @@ func (h *judge) pair(share int) error {
 func (h *judge) followAll() (err error) {
 	h.follower = nil
 	capacity := h.capacity()
+	connections := min(capacity, h.limit)
 	if h.shares == 1 { // else the tables of each share are as large as those of the first one
+		each := 1 + max(h.now-epoch, 0)/health.Silent // connections that a flow's QPs may have, one after the other
+		connections = int(min(int64(connections), int64(h.found+1)*each))
 		capacity = min(capacity, h.found+1)
 	}
-	connections := min(capacity, h.limit)
 	if clear(h.memory); h.memory == nil { // before other memory is free, which Go would clear, and so have in use to its end
 		h.memory = make([]byte, health.FollowerSize(connections, capacity))
 	}
@@ -296,29 +298,18 @@ func (h *judge) note(x flowtable.Index) {
 	})
 }
 
-// pairs is a map of the pairs that the first pass has learned. One that contradicts an earlier one, as a QP served two connections, is left out.
-func (h *judge) pairs() []pairing.QPPair {
+// pairs are those that the first pass has learned. One that contradicts an earlier one, as a QP served two connections, is left out.
+func (h *judge) pairs() *agreed {
 	for x := flowtable.Index(1); x <= h.flows.High(); x++ {
 		if h.flows.State(x).Live() {
 			h.note(x)
 		}
 	}
-	source := map[connectionKey]uint32{}
-	kept := h.known[:0]
+	all := &agreed{source: map[connectionKey]uint32{}}
 	for _, p := range h.known {
-		there := connectionKey{p.Source, p.Destination, p.DestinationQP, p.Scope}
-		back := connectionKey{p.Destination, p.Source, p.SourceQP, p.Scope}
-		qp, has := source[there]
-		peer, hasPeer := source[back]
-		if has && qp != p.SourceQP || hasPeer && peer != p.DestinationQP {
-			continue
-		}
-		source[there], source[back] = p.SourceQP, p.DestinationQP
-		if !has && !hasPeer {
-			kept = append(kept, p)
-		}
+		all.add(p)
 	}
-	return kept
+	return all
 }
 
 // alone reports whether there are two directions without a pair that may be one.
@@ -360,12 +351,13 @@ func (h *judge) compare(b []byte) {
 }
 
 // join adds the pairs that the joiner has found to those that the learner has.
-func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
+func (h *judge) join(known *agreed) {
 	for _, j := range h.joiner.pairs() {
 		to, from := j.requester, j.responder
-		known = append(known, pairing.QPPair{
-			Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope,
-		})
+		pair := pairing.QPPair{Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope}
+		if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
+			continue
+		}
 		if from.scope != to.scope {
 			h.moved[from] = to.scope
 			from.scope = to.scope
@@ -373,7 +365,6 @@ func (h *judge) join(known []pairing.QPPair) []pairing.QPPair {
 		h.paired[to], h.paired[from] = j.by, j.by
 	}
 	h.joiner, h.unpaired = nil, nil
-	return known
 }
 
 var egress = []int{1, 0} // the two directions of a connection count as of two ports
@@ -416,7 +407,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 
 // learn is the first pass: which flows are a pair.
 func (h *judge) learn(b []byte) {
-	h.icrcs.note(&h.frame)
+	if h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share { // else it is a CNP, which each share has
+		h.icrcs.note(&h.frame)
+	}
 	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
 		h.directions.note(h.parsed.Src, h.parsed.Dst, h.parsed.DestQP)
 		return

@@ -93,3 +93,21 @@ func TestHealthOfSecondConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestHealthOfManyConnections: each of the connections that the same two QPs have one after the other is listed, though the flow table has two flows.
+func TestHealthOfManyConnections(t *testing.T) {
+	const connections = 9
+	job := lossy{op: endpoint.Write, bytes: 8192, messages: 40, timeout: 20 * msec, delay: [2]int64{20 * usec, 20 * usec}, first: 9000}
+	_, path := job.run(t, 1)
+	one := frames(t, readFile(t, path))
+	var all []frame
+	for n := range connections {
+		for _, f := range one {
+			f.at += 1000 * msec << n // what comes again after the same time is sent again after a time-out
+			all = append(all, f)
+		}
+	}
+	if r := healthOf(t, rewritten(t, all)); r.Summary.Connections != connections || len(r.Connections) != connections || len(r.Notes) > 0 {
+		t.Errorf("%d connections, %d listed, notes %+v; want %d", r.Summary.Connections, len(r.Connections), r.Notes, connections)
+	}
+}

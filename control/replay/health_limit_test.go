@@ -1,12 +1,17 @@
 package replay_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
 // TestHealthConnectionsLimit: if two hosts have more connections than are followed at a time, those that are left out are said to be, and the sums have them all
@@ -47,5 +52,34 @@ func TestHealthConnectionsLimit(t *testing.T) {
 	}
 	if got.Packets != uint64(len(all)) || got.GoodputBytes != want.GoodputBytes || got.LostDownstream != want.LostDownstream || got.Retransmitted != want.Retransmitted || got.Hosts != want.Hosts || got.DurationNS != want.DurationNS {
 		t.Errorf("sums %+v, want those of all: %+v", got, want)
+	}
+}
+
+// TestICRCsOfSharedCNPs: a CNP belongs to each share of a capture that is judged in shares, and yet counts once.
+func TestICRCsOfSharedCNPs(t *testing.T) {
+	var records []record
+	for n := range uint32(20) {
+		at := n * 1000
+		src := fmt.Sprintf("10.1.0.%d", n+1)
+		cnp := testkit.RoCE{Src: src, Dst: "10.9.0.9", DestQP: 9, Opcode: packet.CNP}.Frame()
+		cnp[len(cnp)-1] ^= 1 // of the ICRC
+		records = append(records, whole(0, at, testkit.RoCE{Src: src, Dst: "10.9.0.9", DestQP: 100, PSN: 1, Size: 100}.Frame()), whole(0, at+1, cnp))
+	}
+	c, err := replay.OpenFrom("shares.pcap", bytes.NewReader(classic(binary.LittleEndian, micro, 1, records...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := replay.Health(c, replay.HealthOptions{Connections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := uint64(0)
+	for _, v := range r.Verdicts {
+		if v.Name == health.WrongICRC {
+			wrong += v.Weight
+		}
+	}
+	if wrong != 20 {
+		t.Errorf("%d wrong ICRCs, want 20: %+v", wrong, r.Verdicts)
 	}
 }

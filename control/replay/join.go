@@ -309,3 +309,24 @@ func nameOf(e pairing.Evidence) string {
 	}
 	return e.String()
 }
+
+// agreed are pairs of which none contradicts another.
+type agreed struct {
+	pairs  []pairing.QPPair
+	source map[connectionKey]uint32 // source QP of a direction's packets
+}
+
+// add adds a pair. It reports false if it contradicts an earlier one.
+func (a *agreed) add(p pairing.QPPair) bool {
+	there := connectionKey{p.Source, p.Destination, p.DestinationQP, p.Scope}
+	back := connectionKey{p.Destination, p.Source, p.SourceQP, p.Scope}
+	qp, has := a.source[there]
+	peer, hasPeer := a.source[back]
+	if has && qp != p.SourceQP || hasPeer && peer != p.DestinationQP {
+		return false
+	}
+	if a.source[there], a.source[back] = p.SourceQP, p.DestinationQP; !has && !hasPeer {
+		a.pairs = append(a.pairs, p)
+	}
+	return true
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // joinCase is traffic of some connections of two hosts, of which nothing but PSNs and times tells what belongs together.
@@ -93,6 +94,27 @@ func TestJoinByFit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestJoinWithoutContradiction: two VLANs' responses to the same QP can't both be moved to where the requests are.
+func TestJoinWithoutContradiction(t *testing.T) {
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	j := newJoiner()
+	for n := range uint32(2) {
+		there := j.begin(connectionKey{src: a, dst: b, qp: 0x900 + n})
+		back := j.begin(connectionKey{src: b, dst: a, qp: 0x500, scope: packet.ScopeInVLAN(0, packet.MakeTag(0x8100, uint16(101+n)), 0)})
+		for i := range uint32(40) {
+			psn := (n+1)*100_000 + i
+			j.follow(there, &health.Packet{Time: int64(i) * 1000, PSN: psn, Opcode: packet.RCSendOnly, AckReq: true})
+			j.follow(back, &health.Packet{Time: int64(i)*1000 + 500, PSN: psn, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31})
+		}
+	}
+	h := &judge{joiner: j, moved: map[connectionKey]packet.Scope{}, paired: map[connectionKey]string{}}
+	known := &agreed{source: map[connectionKey]uint32{}}
+	h.join(known)
+	if _, err := pairing.NewQPMap(known.pairs, seed); err != nil || len(known.pairs) != 1 || len(h.moved) != 1 {
+		t.Errorf("%d pairs, %d directions moved (%v), want 1 and 1", len(known.pairs), len(h.moved), err)
 	}
 }
 

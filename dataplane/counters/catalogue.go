@@ -37,7 +37,7 @@ const (
 	DroppedBorderOut
 	DroppedBorderUnclassifiedIn
 	DroppedBorderUnclassifiedOut
-	DroppedShutdown
+	DroppedShutdown // this and those up to DroppedRefused: not by a worker that has the frame
 	DroppedUnusable
 	DroppedUnfinished
 	DroppedTooLong // this and the next two: in the order of burst.Cause

@@ -1,12 +1,16 @@
 package counters
 
+import "github.com/cnpgate/cnpgate/telemetry"
+
 // Reasons are a set of reasons for which workers drop frames, a bit for each Counter.
 type Reasons uint64
 
-// atWorker are the drops by a worker, which has the frame then. The others are a device's, or those of the gateway's end.
-const atWorker Reasons = 1<<DroppedToGateway | 1<<DroppedBorderIn | 1<<DroppedBorderOut | 1<<DroppedBorderUnclassifiedIn | 1<<DroppedBorderUnclassifiedOut | atEgress
+// atWorker reports whether a counter is of drops by a worker, which has the frame then. The others are a device's, or those of the gateway's end.
+func (n Counter) atWorker() bool {
+	return Catalogue[n].Metric == telemetry.DroppedPackets && (n < DroppedShutdown || n > DroppedRefused)
+}
 
-// atEgress are those at the port by which the frame would have left.
+// atEgress are the drops at the port by which the frame would have left.
 const atEgress Reasons = 1<<DroppedQueueOctets | 1<<DroppedQueueFrames | 1<<DroppedPFCWatchdog | 1<<DroppedPacing
 
 // Has reports whether a counter is one of the reasons.
@@ -22,7 +26,7 @@ const AllReasons = "all"
 func ReasonNames() []string {
 	names := []string{AllReasons}
 	for n := range Counters {
-		if atWorker.Has(n) {
+		if n.atWorker() {
 			names = append(names, Catalogue[n].Value)
 		}
 	}
@@ -30,14 +34,11 @@ func ReasonNames() []string {
 }
 
 // ReasonsOf is the set with a name of ReasonNames; 0 of any other.
-func ReasonsOf(name string) Reasons {
-	if name == AllReasons {
-		return atWorker
-	}
+func ReasonsOf(name string) (set Reasons) {
 	for n := range Counters {
-		if atWorker.Has(n) && Catalogue[n].Value == name {
-			return 1 << n
+		if n.atWorker() && (name == AllReasons || name == Catalogue[n].Value) {
+			set |= 1 << n
 		}
 	}
-	return 0
+	return set
 }

@@ -48,24 +48,10 @@ func (c Capabilities) Names() []string {
 	return names
 }
 
-// afterStart are the capabilities that drivers need once a device has been started; other drivers of PCI devices need none.
-var afterStart = map[string]Capabilities{
-	"mlx5_pci":        netAdmin | netRaw, // changes the link through the kernel's driver
-	"net_af_packet":   netAdmin | netRaw, // opens sockets when an interface comes back
-	"net_af_xdp":      netAdmin | netRaw | bpf,
-	"net_tap":         netAdmin,
-	"net_virtio_user": netAdmin | DACOverride, // connects again to a socket that belongs to another user
-	"net_vhost":       DACOverride,
-	"net_memif":       DACOverride,
-	"net_pcap":        0,
-	"net_ring":        0,
-	"net_null":        0,
-}
-
-// capabilitiesAfterStart are what a device of such a driver needs once it has been started.
+// capabilitiesAfterStart are what a device of such a driver needs once it has been started: a PCI device of a driver without traits nothing.
 func capabilitiesAfterStart(device, driver string) Capabilities {
-	if c, known := afterStart[driver]; known || pciAddress.MatchString(device) {
-		return c
+	if t, known := drivers[driver]; known || pciAddress.MatchString(device) {
+		return t.afterStart
 	}
 	return AllCapabilities
 }

@@ -21,7 +21,9 @@ type traits struct {
 	retried bool
 	most    int // bytes of the largest buffer that it accepts; 0: any
 	// exclusive are the arguments that name a resource that only one port can use.
-	exclusive map[string]resourceKind
+	exclusive  map[string]resourceKind
+	afterStart Capabilities // what it needs once a device has been started
+	observed   bool         // its system calls were observed, and package sandbox has them
 }
 
 // em is the driver of e1000 and e1000e.
@@ -36,15 +38,24 @@ func mostMTU(room int) int { return room - tagRoom - driverHead }
 
 var drivers = map[string]traits{
 	em:              {powerOfTwo: true},
-	"net_null":      {copies: true},
-	"net_af_packet": {exclusive: map[string]resourceKind{"iface": interfaceResource}},
-	"net_af_xdp":    {keeps: true, most: xdpRoom, retried: true, exclusive: map[string]resourceKind{"iface": interfaceResource}},
-	"net_pcap": {copies: true, retried: true, exclusive: map[string]resourceKind{
+	"mlx5_pci":      {afterStart: netAdmin | netRaw}, // changes the link through the kernel's driver
+	"net_null":      {copies: true, observed: true},
+	"net_ring":      {observed: true},
+	"net_memif":     {afterStart: DACOverride},
+	"net_af_packet": {afterStart: netAdmin | netRaw, observed: true, exclusive: map[string]resourceKind{"iface": interfaceResource}}, // opens sockets when an interface comes back
+	"net_af_xdp": {keeps: true, most: xdpRoom, retried: true, afterStart: netAdmin | netRaw | bpf,
+		exclusive: map[string]resourceKind{"iface": interfaceResource}},
+	"net_pcap": {copies: true, retried: true, observed: true, exclusive: map[string]resourceKind{
 		"iface": interfaceResource, "rx_iface": interfaceResource, "rx_iface_in": interfaceResource, "tx_iface": interfaceResource}},
-	"net_tap":         {refuses: true, retried: true, exclusive: map[string]resourceKind{"remote": interfaceResource, "iface": tapResource}},
-	"net_vhost":       {retried: true, exclusive: map[string]resourceKind{"iface": serverResource}},
-	"net_virtio_user": {exclusive: map[string]resourceKind{"path": clientResource}},
+	"net_tap": {refuses: true, retried: true, afterStart: netAdmin, observed: true,
+		exclusive: map[string]resourceKind{"remote": interfaceResource, "iface": tapResource}},
+	"net_vhost": {retried: true, afterStart: DACOverride, observed: true, exclusive: map[string]resourceKind{"iface": serverResource}},
+	// It connects again to a socket that belongs to another user.
+	"net_virtio_user": {afterStart: netAdmin | DACOverride, observed: true, exclusive: map[string]resourceKind{"path": clientResource}},
 }
+
+// Observed reports whether the system calls of a driver were observed, so that a sandbox can be limited to them. A NIC's driver may use others.
+func Observed(driver string) bool { return drivers[driver].observed }
 
 // virtualDriver is the driver of a virtual device, by its name: net_tap0, eth_tap0. "" for one without traits.
 func virtualDriver(name string) string {

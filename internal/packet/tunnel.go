@@ -1,6 +1,9 @@
 package packet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // TunnelKind is a kind of tunnel that Parse follows. It follows one IP tunnel (any kind but MPLS) and one MPLS label stack, in either order,
 // so at most two levels.
@@ -23,6 +26,14 @@ const (
 )
 
 var tunnelNames = [...]string{"", "vxlan", "gre", "ip-in-ip", "mpls", "srv6"}
+
+// TunnelNames are the names of all kinds of tunnels.
+func TunnelNames() []string { return tunnelNames[NoTunnel+1:] }
+
+// TunnelKindOf is the kind with a name; NoTunnel of any other.
+func TunnelKindOf(name string) TunnelKind {
+	return TunnelKind(max(slices.Index(tunnelNames[:], name), 0))
+}
 
 // String returns the kind as in reports; "" for NoTunnel.
 func (k TunnelKind) String() string {

@@ -56,7 +56,7 @@ func TestNICFile(t *testing.T) {
 // TestNICMistakes: a mistake names the file that has it.
 func TestNICMistakes(t *testing.T) {
 	for _, c := range []struct{ nic, hosts, says string }{
-		{"", "{nic: papre}", `hosts.nic: there is no NIC "papre"; expected connectx-default, hpcc-sim, paper, slow-measured, or a file`},
+		{"", "{nic: papre}", `hosts.nic: there is no NIC "papre"; expected ` + strings.Join(scenario.NICs(), ", ") + `, or a file`},
 		{"", "{nic: other.yaml}", "hosts.nic: "},
 		{"name: x\n", "{nic: mine.yaml}", "mine.yaml:1:1: source: missing"},
 		{"name: x\nsource: y\ndcqcn: {gain: 1}\n", "{nic: mine.yaml}", "mine.yaml:3:9: dcqcn.gain: unknown key"},
