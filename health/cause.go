@@ -279,7 +279,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself) == itself && sent != 0 && o.nak-sent >= h.shortestTrip() {
+		} else if o.flags&(missed|upstream|itself) == itself && (sent == 0 || o.nak-sent >= h.shortestTrip()) { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
 		}
