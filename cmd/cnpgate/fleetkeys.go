@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/agent"
+	"github.com/cnpgate/cnpgate/fleet/wire"
 )
 
 func fleetCommand() *cobra.Command {
@@ -58,8 +59,9 @@ func makeFleetKeys(c *cobra.Command, dir string, members []string, now time.Time
 	var ca *authority                                                                // nil: of hosts only
 	for i, text := range members {
 		name, list, gateway := strings.Cut(text, "=")
-		if name == "" || name == "ca" || strings.ContainsAny(name, "/\\ ") || gateway && list == "" {
-			return fmt.Errorf("%q is no gateway or host; expected NAME=ADDRESS[,ADDRESS], such as gw-1=192.0.2.1,gw-1.example.net, or for a host NAME", text)
+		if !wire.ValidName(name) || name == "ca" || gateway && list == "" {
+			return fmt.Errorf("%q is no gateway or host; expected NAME=ADDRESS[,ADDRESS], such as gw-1=192.0.2.1,gw-1.example.net, or for a host NAME; a name has at most %d of a-z, 0-9 and -, and isn't ca",
+				text, wire.MaxName)
 		}
 		if names[i] = name; gateway {
 			addresses[i] = strings.Split(list, ",")

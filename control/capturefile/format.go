@@ -21,8 +21,8 @@ const (
 	zstdMagic  = "\x28\xb5\x2f\xfd"
 )
 
-// zstdWindow bounds the memory for reading zstd, bytes: what zstd -19 needs.
-const zstdWindow = 8 << 20
+// zstdWindow bounds the memory for reading zstd, bytes: what zstd --long needs.
+const zstdWindow = 128 << 20
 
 // uncompressed reads a stream that is compressed by gzip, bzip2 or zstd, which begin with a magic number; nil: it isn't compressed. by is the format's name.
 func uncompressed(b *input) (plain io.Reader, by string, err error) {
@@ -38,7 +38,7 @@ func uncompressed(b *input) (plain io.Reader, by string, err error) {
 		return bzip2.NewReader(b), "bzip2", nil
 	case m == zstdMagic:
 		by = "zstd"
-		plain, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16*zstdWindow))
+		plain, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 	default:
 		return nil, "", nil
 	}

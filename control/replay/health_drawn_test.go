@@ -38,28 +38,46 @@ const (
 	goalFalseAlarms = 0.0
 )
 
-// What is reached, and must not become worse, also by the few captures of the default run; as far as it is less than the goal.
-const (
-	reachedCauses      = 97.0
-	reachedWrongCauses = 1.3
-	reachedFalseAlarms = goalFalseAlarms
-)
-
-// reached is the least precision and recall of a verdict. One that isn't listed reaches the goals.
-var reached = map[string]struct{ precision, recall float64 }{
-	health.ShortTimeOut:   {95, 75},
-	health.IgnoresCNP:     {98, 42},
-	health.LossUpstream:   {90, 73},
-	health.LossDownstream: {92, 82},
-	health.AckLoss:        {86, 40},
-	health.Reordering:     {92, 63},
-	health.Duplication:    {95, 92},
-	health.SlowReceiver:   {98, 60},
-	health.BlackHole:      {96, 88},
-	health.WindowLimit:    {goalPrecision, 55},
-	health.Unexplained:    {96, goalRecall},
-	health.Incomplete:     {97, 88},
+// bounds are what is reached, and must not become worse, as far as it is less than the goal.
+type bounds struct {
+	causes, wrongCauses, falseAlarms float64
+	verdicts                         map[string]rates // the least; one that isn't listed reaches the goals
 }
+
+// rates is precision and recall.
+type rates struct{ precision, recall float64 }
+
+// reached is by 10,000 captures, reachedByFew by those of the default run, which are another sample.
+var (
+	reached = bounds{97.3, 0.85, goalFalseAlarms, map[string]rates{
+		health.ShortTimeOut:   {goalPrecision, 80},
+		health.IgnoresCNP:     {goalPrecision, 44.5},
+		health.LossUpstream:   {96.5, 82.5},
+		health.LossDownstream: {93, 85},
+		health.AckLoss:        {87, 49.5},
+		health.Reordering:     {93, 69.5},
+		health.Duplication:    {96.5, goalRecall},
+		health.SlowReceiver:   {98.5, 79},
+		health.BlackHole:      {97.5, 89.5},
+		health.WindowLimit:    {goalPrecision, 62.5},
+		health.Unexplained:    {98, goalRecall},
+		health.Incomplete:     {97.5, 91},
+	}}
+	reachedByFew = bounds{97.0, 1.3, goalFalseAlarms, map[string]rates{
+		health.ShortTimeOut:   {95, 75},
+		health.IgnoresCNP:     {98, 42},
+		health.LossUpstream:   {90, 73},
+		health.LossDownstream: {92, 82},
+		health.AckLoss:        {86, 40},
+		health.Reordering:     {92, 63},
+		health.Duplication:    {95, 92},
+		health.SlowReceiver:   {98, 60},
+		health.BlackHole:      {96, 88},
+		health.WindowLimit:    {goalPrecision, 55},
+		health.Unexplained:    {96, goalRecall},
+		health.Incomplete:     {97, 88},
+	}}
+)
 
 // fewestForBounds is how many captures tell something about shares.
 const fewestForBounds = 500
@@ -356,6 +374,10 @@ func reportDrawn(t *testing.T, all []*judged) {
 	var sum causes
 	healthy, alarms := uint64(0), uint64(0)
 	var alarmed []string
+	held := reached
+	if len(all) < 10_000 {
+		held = reachedByFew
+	}
 	var both pairs
 	misjudged := map[string]map[string][]uint64{} // seeds, by what and where
 	for _, j := range all {
@@ -403,9 +425,9 @@ func reportDrawn(t *testing.T, all []*judged) {
 		if precision < goalPrecision || recall < goalRecall {
 			fmt.Fprintf(&b, "%-28s %8d %7.1f %% %8d %6.1f %%\n", name, o.claimed, precision, o.due, recall)
 		}
-		least, ok := reached[name]
+		least, ok := held.verdicts[name]
 		if !ok {
-			least.precision, least.recall = goalPrecision, goalRecall
+			least = rates{goalPrecision, goalRecall}
 		}
 		if enough && (precision < least.precision || recall < least.recall) {
 			t.Errorf("%s: precision %.1f %%, recall %.1f %%, expected %.1f and %.1f; the seeds are in the log (-v)", name, precision, recall, least.precision, least.recall)
@@ -438,13 +460,13 @@ func reportDrawn(t *testing.T, all []*judged) {
 	if !enough {
 		return
 	}
-	if got := share(sum.right+sum.unknown, sum.all); got < reachedCauses {
-		t.Errorf("causes: %.2f %% right or unknown, expected %.2f", got, reachedCauses)
+	if got := share(sum.right+sum.unknown, sum.all); got < held.causes {
+		t.Errorf("causes: %.2f %% right or unknown, expected %.2f", got, held.causes)
 	}
-	if got := share(sum.wrong, sum.all); got > reachedWrongCauses {
-		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, reachedWrongCauses)
+	if got := share(sum.wrong, sum.all); got > held.wrongCauses {
+		t.Errorf("causes: %.2f %% wrong, expected at most %.2f", got, held.wrongCauses)
 	}
-	if got := share(alarms, healthy); got > reachedFalseAlarms {
-		t.Errorf("%.2f %% of the healthy captures have a verdict, expected at most %.2f", got, reachedFalseAlarms)
+	if got := share(alarms, healthy); got > held.falseAlarms {
+		t.Errorf("%.2f %% of the healthy captures have a verdict, expected at most %.2f", got, held.falseAlarms)
 	}
 }
