@@ -76,11 +76,19 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		f.l.skipped()
 		return false, false
 	}
-	defer g.Lock().Release()
-	defer s.Tidy(g)
 	if side == 1 && !f.takeSide(g, key.Scope) {
+		g.Lock().Release()
 		return false, true
 	}
+	if g.Divided() || g.Flows(side) == store.SlotsASide {
+		g.Lock().Release()
+		if g = f.place(g, side, source, p); !g.Lock().Try() {
+			f.l.skipped()
+			return false, false
+		}
+	}
+	defer g.Lock().Release()
+	defer s.Tidy(g)
 	slot, ok := s.Empty(g, side, p.now, all.answers.ended)
 	if !ok && f.evict(source, false, p.now) {
 		slot, ok = s.Empty(g, side, p.now, all.answers.ended)

@@ -16,6 +16,9 @@ func (f *flow) judge(p *arrival) {
 	if f.slot.Group().Flows(1-f.slot.Side()) == 0 { // no flow of the opposite direction has a slot
 		f.rejoin()
 	}
+	if f.slot.Group().Divided() && f.regroup(p) {
+		return
+	}
 	if f.slot.Others() == 0 {
 		return
 	}

@@ -130,7 +130,7 @@ func (f *flow) group(key *store.Key, side int) (g *store.Group, busy bool) {
 	p := f.l.pairing
 	hash := p.hashOf(key)
 	own := p.store.Find(key, hash)
-	if (own == nil || own.Flows(1-side) == 0) && f.flags&remote == 0 {
+	if (own == nil || own.Flows(1-side) == 0 && !own.Divided()) && f.flags&remote == 0 {
 		if side == 1 {
 			if g := f.l.joined(key); g != nil {
 				return g, false
@@ -157,7 +157,7 @@ func (l *Learner) joined(key *store.Key) (found *store.Group) {
 	proven, several := false, false
 	for _, g := range beside[:n] {
 		of := scopePair{g.Key().Scope, key.Scope}
-		if g.Flows(0) == 0 || g.Refused() {
+		if g.Flows(0) == 0 || g.Refused() || g.Divided() {
 			continue
 		}
 		known := l.pairing.scopes.proven(of)
@@ -254,7 +254,7 @@ func (f *flow) takeSide(g *store.Group, scope packet.Scope) bool {
 // rejoin takes the slots of a group's side 1, if side 0 has no flows, but the group of another scope has. Their flows get others in that group,
 // with their next packets.
 func (f *flow) rejoin() {
-	if f.slot.Side() == 0 || f.flags&remote != 0 || !f.l.spend(store.MaxBeside) {
+	if f.slot.Side() == 0 || f.flags&remote != 0 || f.slot.Group().Divided() || !f.l.spend(store.MaxBeside) {
 		return
 	}
 	s := f.l.pairing.store
