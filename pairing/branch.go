@@ -18,22 +18,17 @@ const (
 	fitsFormula
 )
 
-// place returns the group on the way of the flow's port in which it gets a slot, under Store.Lock. A full group of both directions and one scope gets
-// another branch.
+// place returns the group on the way of the flow's port in which it gets a slot, under Store.Lock. If all are full, and there are
+// flows of both directions, the last one gets another branch; a joined group has no branches of branches.
 func (f *flow) place(whole *store.Group, side int, source uint64, p *arrival) *store.Group {
 	s := f.l.pairing.store
 	var on [store.Depths]*store.Group
 	n := s.Way(whole, p.SrcPort, &on)
-	if g, fit := f.bestOf(on[:n], side, p); fit != fitsNot {
+	if g := f.bestOf(on[:n], side, p); g != nil {
 		return g
 	}
-	for _, g := range on[:n] {
-		if g.Flows(side) < store.SlotsASide {
-			return g
-		}
-	}
 	last := on[n-1]
-	if scopes := whole.Scopes(); scopes[0] != scopes[1] || whole.Flows(1-side) == 0 && !whole.Divided() {
+	if scopes := whole.Scopes(); !whole.Holds(1-side) || scopes[0] != scopes[1] && last.IsBranch() { // part must be short
 		return last
 	}
 	b := s.MakeBranch(last, p.SrcPort)
@@ -46,21 +41,35 @@ func (f *flow) place(whole *store.Group, side int, source uint64, p *arrival) *s
 	return b
 }
 
-// bestOf returns the group that has a free slot and the flow of the other side that fits best, and how well.
-func (f *flow) bestOf(groups []*store.Group, side int, p *arrival) (best *store.Group, fit int) {
+// bestOf returns the group that has a slot for the flow and the flow of the other side that fits best; the first one of several, nil if none has a slot.
+func (f *flow) bestOf(groups []*store.Group, side int, p *arrival) (best *store.Group) {
+	fit := fitsNot
 	for _, g := range groups {
-		if g.Flows(side) == store.SlotsASide || !g.Lock().Try() {
+		if !g.Lock().Try() {
+			f.l.skipped()
 			continue
 		}
-		if here := f.fitIn(g, side, p); here > fit {
-			best, fit = g, here
+		if g == f.slot.Group() || g.Flows(side) < store.SlotsASide || f.freeEnded(g, side, p.now) {
+			if here := f.fitIn(g, side, p); best == nil || here > fit {
+				best, fit = g, here
+			}
 		}
 		g.Lock().Release()
 		if fit == fitsFormula {
 			break
 		}
 	}
-	return best, fit
+	return best
+}
+
+// freeEnded takes the slot of a flow of a full side that has ended, under both locks, and reports whether there was one.
+func (f *flow) freeEnded(g *store.Group, side int, now int64) bool {
+	all := f.l.pairing
+	slot, ok := all.store.Empty(g, side, now, all.answers.ended)
+	if ok {
+		all.release(&slot)
+	}
+	return ok
 }
 
 // fitIn is how well the best flow without a peer flow of a group's other side fits the flow, under the group's lock.
@@ -80,27 +89,21 @@ func (f *flow) fitIn(g *store.Group, side int, p *arrival) (fit int) {
 	return fit
 }
 
-// regroup takes the slot of a flow that has no peer flow, if another group on the way of its port has a flow that fits it better than those of
-// its own. With its next packet the flow gets a slot there. It reports whether the flow has lost its slot.
+// regroup takes the slot of a flow that has no peer flow, if another group on the way of its port has a slot and a flow that fits it better than those
+// of its own, or is nearer to the group of all ports. With its next packet the flow gets a slot there. It reports whether the flow has lost its slot.
 func (f *flow) regroup(p *arrival) bool {
-	s, side := f.l.pairing.store, f.slot.Side()
+	s := f.l.pairing.store
 	if !f.l.spend(0) || !s.Lock.Try() {
 		return false
 	}
 	defer s.Lock.Release()
-	key, _ := f.l.pairing.groupOf(f.l.table.Key(f.index))
-	whole := s.Find(&key, f.l.pairing.hashOf(&key))
-	if whole == nil || !f.lock() {
-		return false
-	}
-	own := f.fitIn(f.slot.Group(), side, p)
-	f.unlock()
-	if own == fitsFormula {
+	own := f.slot.Group()
+	if f.slot.Ref() != f.l.ref(f.index) { // groups are dropped under Store.Lock, so from here on it stays
 		return false
 	}
 	var on [store.Depths]*store.Group
-	n := s.Way(whole, p.SrcPort, &on)
-	if g, fit := f.bestOf(on[:n], side, p); fit <= own || g == f.slot.Group() || !f.lock() {
+	n := s.Way(s.Find(own.Key(), own.Hash()), p.SrcPort, &on)
+	if g := f.bestOf(on[:n], f.slot.Side(), p); g == nil || g == own || !f.lock() {
 		return false
 	}
 	defer f.unlock()

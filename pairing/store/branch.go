@@ -8,6 +8,8 @@ const (
 	maxDepth   = 16 / branchBits
 	// Depths is the number of groups on the way of a port: the group of two hosts, its branch, that one's branch, and so on.
 	Depths = maxDepth + 1
+	// Branches is the number of branches that a group can have.
+	Branches = 1 << branchBits
 )
 
 // branchOf is the number of a port's branch at a depth. Odd multiples of ports hash each to another value.
@@ -40,9 +42,22 @@ func (s *Store) MakeBranch(g *Group, port uint16) *Group {
 		return nil
 	}
 	b.beside = [2]uint32{g.index, 0}
-	b.other.Store(uint64(g.key.Scope))
+	b.other.Store(g.other.Load())
 	g.branches.Add(1)
 	return b
+}
+
+// Branches finds the branches of a group of two hosts, but not theirs, under Store.Lock.
+func (s *Store) Branches(g *Group, to *[Branches]*Group) (n int) {
+	for number := range uint16(len(to)) {
+		if g.branches.Load() == 0 {
+			break
+		}
+		if b := s.group(&g.key, g.hash, 1, number); b != nil {
+			to[n], n = b, n+1
+		}
+	}
+	return n
 }
 
 // Above is the group whose branch a slot's group is; false for the group of two hosts.
@@ -52,6 +67,12 @@ func (v *View) Above() (*Group, bool) {
 
 // Divided reports whether the group has branches, or is one.
 func (g *Group) Divided() bool { return g.depth > 0 || g.branches.Load() > 0 }
+
+// Holds reports whether the group has flows of a side, or branches, which may.
+func (g *Group) Holds(side int) bool { return g.Flows(side) > 0 || g.branches.Load() > 0 }
+
+// IsBranch reports whether the group is a branch.
+func (g *Group) IsBranch() bool { return g.depth > 0 }
 
 // IsDeepest reports whether the group is of one port, so that it can have no branches.
 func (g *Group) IsDeepest() bool { return g.depth == maxDepth }
