@@ -6,7 +6,7 @@
 //
 // A store is made for a number of flows. It has a slot for each, and a group for every two of them: so as many connections fit if each is
 // between another pair of hosts as if they share pairs of hosts. A side with one slot has that slot's number in its group. A side with more
-// has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide.
+// has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide. A full group has branches, by UDP source port (branch.go).
 //
 // A flow that ends leaves its slot empty, for a later flow of its side. If the store needs a slot or a group and has none, it looks at some
 // slots, and takes back the empty ones, with their nodes and groups (Reclaim). If that isn't enough, the caller may
@@ -25,7 +25,7 @@ import (
 const (
 	nodeBits   = 4
 	levels     = 2
-	SlotsASide = 1 << (nodeBits * levels) // flows of one direction between two hosts that can be paired
+	SlotsASide = 1 << (nodeBits * levels) // flows of one direction in a group
 	rowWords   = SlotsASide / 64
 
 	maxChain  = 64 // groups with the same hash that a search checks
