@@ -83,6 +83,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	if g.Divided() || g.Flows(side) == store.SlotsASide {
 		g.Lock().Release()
 		if g = f.place(g, side, source, p); !g.Lock().Try() {
+			s.Tidy(g) // it may be a new branch
 			f.l.skipped()
 			return false, false
 		}
