@@ -49,7 +49,7 @@ func (f *flow) bestOf(groups []*store.Group, side int, p *arrival) (best *store.
 			f.l.skipped()
 			continue
 		}
-		if g == f.slot.Group() || g.Flows(side) < store.SlotsASide || f.freeEnded(g, side, p.now) {
+		if g == f.slot.Group() || !g.Full(side) || f.freeEnded(g, side, p.now) {
 			if here := f.fitIn(g, side, p); best == nil || here > fit {
 				best, fit = g, here
 			}
@@ -99,6 +99,14 @@ func (f *flow) regroup(p *arrival) bool {
 	defer s.Lock.Release()
 	own := f.slot.Group()
 	if f.slot.Ref() != f.l.ref(f.index) { // groups are dropped under Store.Lock, so from here on it stays
+		return false
+	}
+	if !f.lock() {
+		return false
+	}
+	fit := f.fitIn(own, f.slot.Side(), p)
+	f.unlock()
+	if fit == fitsFormula {
 		return false
 	}
 	var on [store.Depths]*store.Group

@@ -80,7 +80,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		g.Lock().Release()
 		return false, true
 	}
-	if g.Divided() || g.Flows(side) == store.SlotsASide {
+	if g.Divided() || g.Full(side) {
 		g.Lock().Release()
 		if g = f.place(g, side, source, p); !g.Lock().Try() {
 			s.Tidy(g) // it may be a new branch

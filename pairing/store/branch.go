@@ -8,6 +8,7 @@ const (
 	maxDepth   = 16 / branchBits
 	// Depths is the number of groups on the way of a port: the group of two hosts, its branch, that one's branch, and so on.
 	Depths = maxDepth + 1
+	branchSlots = 64 // flows of one direction in a branch: a judgement of one compares it with all
 	// Branches is the number of branches that a group can have.
 	Branches = 1 << branchBits
 )
@@ -67,6 +68,17 @@ func (v *View) Above() (*Group, bool) {
 
 // Divided reports whether the group has branches, or is one.
 func (g *Group) Divided() bool { return g.depth > 0 || g.branches.Load() > 0 }
+
+// slots is how many slots a side can have.
+func (g *Group) slots() int {
+	if g.depth > 0 {
+		return branchSlots
+	}
+	return SlotsASide
+}
+
+// Full reports whether each slot that a side can have has a flow.
+func (g *Group) Full(side int) bool { return g.Flows(side) >= g.slots() }
 
 // Holds reports whether the group has flows of a side, or branches, which may.
 func (g *Group) Holds(side int) bool { return g.Flows(side) > 0 || g.branches.Load() > 0 }

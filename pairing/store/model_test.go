@@ -34,11 +34,11 @@ func (m *modelStore) begin(t *rapid.T, k Key, side int, port uint16) (r Ref, ok 
 	var on [Depths]*Group
 	n := m.Way(g, port, &on)
 	for _, g = range on[:n] {
-		if g.Flows(side) < SlotsASide {
+		if !g.Full(side) {
 			break
 		}
 	}
-	if g.Flows(side) == SlotsASide {
+	if g.Full(side) {
 		b := m.MakeBranch(g, port)
 		if b == nil && m.evict(t, source, most, true) {
 			b = m.MakeBranch(g, port)

@@ -126,7 +126,7 @@ type Group struct {
 	index uint32 // in Store.groups
 	// beside are the next and the previous group of the same head of Store.hosts, 0 for none. A branch has the group that it is a branch of.
 	beside [2]uint32
-	full   int64 // under Store.Lock: a side had SlotsASide flows, none of which had ended; no search until then, ns
+	full   int64 // under Store.Lock: a side was full of flows, none of which had ended; no search until then, ns
 	// other is the scope of side 1, at the lower gateway port. It differs from the key's, which is side 0's, if the directions have other tags.
 	other   atomic.Uint64 // a packet.Scope
 	refused bool          // another scope was on side 1, which was wrong
@@ -270,7 +270,7 @@ func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot
 			}
 		}
 	}
-	if used < SlotsASide {
+	if used < g.slots() {
 		return s.attach(g, side, used)
 	}
 	if now < g.full {
