@@ -90,33 +90,24 @@ func (f *flow) fitIn(g *store.Group, side int, p *arrival) (fit int) {
 }
 
 // regroup takes the slot of a flow that has no peer flow, if another group on the way of its port has a slot and a flow that fits it better than those
-// of its own, or is nearer to the group of all ports. With its next packet the flow gets a slot there. It reports whether the flow has lost its slot.
-func (f *flow) regroup(p *arrival) bool {
+// of its own, or is nearer to the group of all ports. With its next packet the flow gets a slot there.
+func (f *flow) regroup(p *arrival) {
 	s := f.l.pairing.store
-	if !f.l.spend(0) || !s.Lock.Try() {
-		return false
+	own := f.slot.Group()
+	if !own.Divided() || !f.l.spend(0) || !s.Lock.Try() {
+		return
 	}
 	defer s.Lock.Release()
-	own := f.slot.Group()
 	if f.slot.Ref() != f.l.ref(f.index) { // groups are dropped under Store.Lock, so from here on it stays
-		return false
-	}
-	if !f.lock() {
-		return false
-	}
-	fit := f.fitIn(own, f.slot.Side(), p)
-	f.unlock()
-	if fit == fitsFormula {
-		return false
+		return
 	}
 	var on [store.Depths]*store.Group
 	n := s.Way(s.Find(own.Key(), own.Hash()), p.SrcPort, &on)
 	if g := f.bestOf(on[:n], f.slot.Side(), p); g == nil || g == own || !f.lock() {
-		return false
+		return
 	}
 	defer f.unlock()
 	vacate(&f.slot)
-	return true
 }
 
 // with adds the flows of the group above a branch, as they were counted last: those show, too, whether the hosts use the formula.

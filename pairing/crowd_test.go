@@ -129,3 +129,51 @@ func TestCrowds(outer *testing.T) {
 		}
 	})
 }
+
+// TestHiddenInBranches: of flows between two hosts that share a few ports, and whose PSNs begin at 0, some fit others by the formula by chance. None of
+// those whose peer flows are out of sight gets a source QP, whatever part of the connections that is.
+func TestHiddenInBranches(t *testing.T) {
+	for name, hidden := range map[string]int{"all": 100, "half": 50, "one in ten": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(4, uint64(hidden)))
+			c := crowd{site: newSite(t, 8000, 8000), hosts: 1, zero: 1, r: r}
+			out := map[int]uint32{} // and where the other direction of another connection goes to
+			c.begin(300) // they fill the group, and show that the hosts use the formula
+			for len(c.connections) < 1800 {
+				if c.begin(1); c.connections[len(c.connections)-1].port>>7 != 0xc000>>7 { // 128 ports
+					c.connections = c.connections[:len(c.connections)-1]
+				} else if r.IntN(100) < hidden {
+					out[len(c.connections)-1] = 2 + r.Uint32N(packet.MaxQP-3)
+				}
+			}
+			c.frame[8] = 0x80 // AckReq
+			for range 30 {
+				for i := range c.connections {
+					of := &c.connections[i]
+					if out[i] == 0 {
+						c.send(of, 0, packet.RCSendOnly)
+						c.send(of, 1, packet.RCAcknowledge)
+					} else { // two of which each sends in one direction
+						c.send(of, 0, packet.RCSendOnly)
+						another := *of
+						another.qp[0] = out[i]
+						c.send(&another, 1, packet.RCAcknowledge)
+					}
+					of.psn++
+				}
+			}
+			known := 0
+			for i := range c.connections {
+				of := &c.connections[i]
+				k := flowtable.Key{Src: of.host[0], Dst: of.host[1], DestQP: of.qp[1]}
+				if a, ok := c.workers[0].find(&k); ok && a.Usable() {
+					if known++; out[i] > 0 || a.SourceQP() != of.qp[0] {
+						t.Errorf("connection %+v: %v", of, a)
+					}
+				}
+			}
+			t.Logf("%d of %d connections are paired", known, len(c.connections)-len(out))
+		})
+	}
+}
