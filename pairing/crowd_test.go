@@ -139,7 +139,7 @@ func TestHiddenInBranches(t *testing.T) {
 			r := rand.New(rand.NewPCG(4, uint64(hidden)))
 			c := crowd{site: newSite(t, 8000, 8000), hosts: 1, zero: 1, r: r}
 			out := map[int]uint32{} // and where the other direction of another connection goes to
-			c.begin(300) // they fill the group, and show that the hosts use the formula
+			c.begin(300)            // they fill the group, and show that the hosts use the formula
 			for len(c.connections) < 1800 {
 				if c.begin(1); c.connections[len(c.connections)-1].port>>7 != 0xc000>>7 { // 128 ports
 					c.connections = c.connections[:len(c.connections)-1]

@@ -7,7 +7,7 @@ const (
 	branchBits = 4
 	maxDepth   = 16 / branchBits
 	// Depths is the number of groups on the way of a port: the group of two hosts, its branch, that one's branch, and so on.
-	Depths = maxDepth + 1
+	Depths      = maxDepth + 1
 	branchSlots = 64 // flows of one direction in a branch: a judgement of one compares it with all
 	// Branches is the number of branches that a group can have.
 	Branches = 1 << branchBits
