@@ -170,6 +170,7 @@ var mutants = []mutant{
 	{"learn.go", "case f.compare((f.slot.Others() + 3) / 4):", "case f.lock():"},
 	{"judge.go", "l.budget -= f.Own() + f.Others()", ""},
 	{"flow.go", "|| !f.l.spend(store.SlotsASide/4)", ""},
+	{"branch.go", "return matched >= manyFit &&", "return true ||"},
 	{"store/store.go", "if now < g.full {", "if false {"},
 	{"store/evict.go", "if now < s.full.until && most >= s.full.flows {", "if false {"},
 	{"store/evict.go", "	if _, paired := v.Peer(); paired {\n		return 0\n	}\n", ""},
