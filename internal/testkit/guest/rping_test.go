@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/endpoint/runner"
+	"github.com/cnpgate/cnpgate/internal/testkit/program"
 )
 
 const rpingTap = "tapc"
@@ -131,14 +132,12 @@ func (e *runningEndpoint) wait() (r runner.Report, err error) {
 	return r, err
 }
 
-// buildGateway compiles the gateway, once for all tests.
+// buildGateway returns a program with DPDK.
 func buildGateway(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cnpgate")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/cnpgate/cnpgate/cmd/cnpgate").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
+	path := filepath.Join(t.TempDir(), "cnpgate")
+	program.Put(t, "../../..", path)
+	return path
 }
 
 // makeTaps makes tap interfaces in a network namespace that the test's thread enters.
