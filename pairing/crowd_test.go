@@ -76,7 +76,7 @@ func (c *crowd) check(t *rapid.T) {
 		switch {
 		case ok && a.Usable() && a.SourceQP() != of.qp[0]:
 			t.Fatalf("connection %+v comes from another QP: %v", of, a)
-		case ok && a.Usable():
+		case ok && (a.Usable() || c.kept[of] && a.State() == Candidate && a.SourceQP() == of.qp[0]): // or suspended until its peer flow responds
 			known[of] = true
 		case c.kept[of]:
 			t.Fatalf("connection %+v was paired, and is no longer: %v", of, a)
