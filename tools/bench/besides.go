@@ -65,7 +65,7 @@ func besides(name, what, peer string, with, without starter, others ...starter) 
 			}
 			longer := *b
 			if !b.short {
-				longer.time, longer.runs = 20*b.time, max(b.runs/8, 1)
+				longer.time, longer.aStart = 20*b.time, max(b.aStart/4, 1)
 			}
 			return longer.compareOne(&rows[0], sides[0], sides[1])
 		},
