@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func groups() []group {
 		forwarding("fwd1k", "1 KB payload, IPv4", few(traffic{payload: 1 << 10}), "", goals{"csum": 0.92}),
 		forwarding("fwd4k", "4 KB payload, IPv4", few(traffic{payload: 4 << 10}), "", goals{"csum": 0}),
 		forwarding("ecn64_1k", "as fwd64_1k, each marked CE", few(traffic{}), "mark", goals{"csum": 0.8}),
-		floor(), workers(), cnps(), health(), asked(), fleet(),
+		floor(), workers(), onVeth(), cnps(), health(), asked(), fleet(),
 		notifying("notify", "Long-haul CNP (RoCEv2, IPv4) a packet", "long-haul-cnp", traffic{}, 8),
 		notifying("notify_fast_cnp", "Fast CNP a packet", "fast-cnp", traffic{v6: true}, 8),
 		more(notifying("notify_icmpv6", "Long-haul CNP (ICMPv6) a packet", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
@@ -118,7 +119,7 @@ func forwardingOf(name, what string, make func(b *bench, name string) (*layout, 
 		defer peer.close()
 		sides := []side{gw}
 		for i := range rows {
-			sides = append(sides, testpmdMode{peer, rows[i].Peer[len("testpmd "):]})
+			sides = append(sides, testpmdMode{testpmd: peer, mode: rows[i].Peer[len("testpmd "):]})
 		}
 		return b.compare(rows, func(taken slicesOf) {
 			for i := range rows {
@@ -295,6 +296,7 @@ func waiting(name, what, respond string, limit float64) group {
 			for i := range rows {
 				k := slices.IndexFunc(g.rows, func(r row) bool { return r.Name == rows[i].Name })
 				rows[i].fill(taken.extra(0, quantiles[k]), taken.always(limit), 2*b.noise)
+				rows[i].What = fmt.Sprintf("%s; %.2g %% of the time its cores were taken away", what, 100*median(taken.extra(0, "away")))
 			}
 		}, gw)
 	}

@@ -72,7 +72,7 @@ func (b *bench) growthPeer(name string, l *layout, few bool) (s side, end func()
 		if err != nil {
 			return nil, nil, err
 		}
-		return testpmdMode{peer, "csum"}, peer.close, nil
+		return testpmdMode{testpmd: peer, mode: "csum"}, peer.close, nil
 	}
 	fewer, err := b.growthLayout(name, growth[0].flows)
 	if err != nil {

@@ -18,6 +18,7 @@ type layout struct {
 	flows    int
 	length   int // bytes of a frame
 	room     int // bytes of data in a buffer
+	longest  int // frame with FCS that the devices allow testpmd to ask for; 0: 9000
 	queues   int // of each port
 	qpMap    string
 }
