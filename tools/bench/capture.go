@@ -23,7 +23,6 @@ type traffic struct {
 	flows   int
 	first   int // number of the first flow: captures with other numbers share none
 	v6      bool
-	vlan    bool // frames have one 802.1Q tag
 	payload int  // bytes of data a packet
 	imix    bool // frames of imix's lengths, in turn; payload isn't used
 	cnps    bool // the frames are the receivers' CNPs to the senders of the flows, IPv4 without a tag
@@ -103,19 +102,13 @@ func (t traffic) frame() []byte {
 	if t.v6 {
 		r.Src, r.Dst = "fd00:a::", "fd00:b::"
 	}
-	if t.vlan {
-		r.Tags = []uint32{0x8100<<16 | 100}
-	}
 	r.Size = len(r.Frame()) + t.payload
 	return r.Frame()
 }
 
 // put sets a flow's fields in the frame: addresses, destination QP, checksum and ICRC.
 func (t traffic) put(frame []byte, flow int) {
-	l3 := packet.EthernetLen
-	if t.vlan {
-		l3 += packet.VLANTagLen
-	}
+	const l3 = packet.EthernetLen
 	l4 := l3 + packet.IPv4Len
 	src, dst := frame[l3+12:l3+16], frame[l3+16:l3+20]
 	if t.v6 {

@@ -61,7 +61,7 @@ func nothing() *layout {
 
 // capture adds a port that receives t; it reuses an existing capture.
 func (b *bench) capture(l *layout, t traffic) error {
-	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.vlan, t.cnps, t.imix))
+	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.cnps, t.imix))
 	if _, err := os.Stat(path); err != nil {
 		if err := t.write(path); err != nil {
 			return err

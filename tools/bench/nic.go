@@ -49,14 +49,14 @@ func (l *layout) environment() []string {
 // onNIC is the rows of one kind of traffic on such ports, with cold headers and with warm ones, which have no goals.
 func onNIC(name, what string, make func(b *bench, name string) (*layout, error), wanted goals) (both []group) {
 	for _, cold := range []bool{true, false} {
-		suffix, headers, goal := "_cold", "headers in memory", wanted
+		suffix, goal := "_cold", wanted
 		if !cold {
-			suffix, headers, goal = "_warm", "headers in L3", goals{}
+			suffix, goal = "_warm", goals{}
 			for mode := range wanted {
 				goal[mode] = 0
 			}
 		}
-		g := forwardingOf(name+suffix, what+"; "+headers, func(b *bench, name string) (*layout, error) {
+		g := forwardingOf(name+suffix, what, func(b *bench, name string) (*layout, error) {
 			l, err := make(b, name)
 			if err == nil {
 				b.likeNIC(l, cold)

@@ -44,18 +44,22 @@ func markdown(r *result) {
 	fmt.Print(r.headline() + "\n" + r.tables() + "\nCores that ports need, at these rates:\n\n" + portTables(r.rates()))
 }
 
-// tables has a line for each row, but for those that lead the page, those of the picture, and those beside cnpgate itself.
+// tables has a line for each row, but for those that lead the page, those of the picture, and those that say nearly the same as another one.
 func (r *result) tables() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Measured on: %s.\n\n", r.Machine.String())
 	t.WriteString("| Row | What | cnpgate | Beside it | Ratio |\n|---|---|---|---|---|\n")
 	for i := range r.Rows {
 		x := &r.Rows[i]
-		if strings.HasPrefix(x.Peer, "testpmd ") && (strings.HasPrefix(x.Name, "nic") || strings.HasPrefix(x.Name, "cost_")) || strings.HasPrefix(x.Peer, "cnpgate,") {
+		if strings.HasPrefix(x.Name, "nic") && strings.HasPrefix(x.Peer, "testpmd ") || strings.HasPrefix(x.Name, "cost_") ||
+			strings.HasPrefix(x.Name, "flow_rss_") || strings.HasSuffix(x.Name, "_lf") {
 			continue
 		}
 		if x.Error != "" {
-			why, _, _ := strings.Cut(x.Error, ":")
+			why := "failed"
+			if strings.HasPrefix(x.Error, errLeftOut.Error()) {
+				why = errLeftOut.Error()
+			}
 			fmt.Fprintf(&t, "| `%s` | %s | %s | %s | |\n", x.Name, x.What, why, x.Peer)
 			continue
 		}

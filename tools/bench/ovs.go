@@ -95,7 +95,7 @@ func (o *ovs) tool(name string, args ...string) ([]byte, error) {
 func (o *ovs) path(name string) string { return filepath.Join(o.dir, name) }
 
 func (o *ovs) vsctl(args ...string) error {
-	_, err := o.tool("ovs-vsctl", append([]string{"--timeout=20", "--db=unix:" + o.path("db.sock")}, args...)...)
+	_, err := o.tool("ovs-vsctl", append([]string{"--timeout=60", "--db=unix:" + o.path("db.sock")}, args...)...)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (o *ovs) addFlows(flows []tuple) error {
 	if err := os.WriteFile(file, ovsRules(flows), 0o600); err != nil {
 		return err
 	}
-	_, err := o.tool("ovs-ofctl", "--timeout=20", "add-flows", "unix:"+o.path(ovsBridge+".mgmt"), file)
+	_, err := o.tool("ovs-ofctl", "--timeout=60", "add-flows", "unix:"+o.path(ovsBridge+".mgmt"), file)
 	return err
 }
 
