@@ -46,7 +46,7 @@ func onVeth() group {
 
 func (b *bench) compareVeths(rows []row) (err error) {
 	ours, err := b.newVeths(0, true, func(device string) (side, func(), error) {
-		gw, err := b.gatewayOf(vethLayout(device), nil)
+		gw, err := b.gatewayOf(vethLayout(device), func(s *gatewaySetup) { s.Short = true })
 		if err != nil {
 			return nil, nil, err
 		}
