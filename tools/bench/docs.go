@@ -60,7 +60,7 @@ func replaceFigures(document, begin, figures string) (string, error) {
 // headline is the first table of docs/performance.md, of traffic on ports like a NIC's, and the cores that ports need.
 func (r *result) headline() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "One core (%s) forwards:\n\n| Row | Traffic | cnpgate | Ratio to `csum` | to `5tswap` | to `io` |\n|---|---|---|---|---|---|\n", r.Machine.core())
+	fmt.Fprintf(&t, "One core forwards:\n\n| Row | Traffic | cnpgate | Ratio to `csum` | to `5tswap` | to `io` |\n|---|---|---|---|---|---|\n")
 	for _, g := range groups() {
 		if csum := r.row(g.name + besideCsum); strings.HasPrefix(g.name, "nic") && (csum == nil || csum.Error != "") {
 			fmt.Fprintf(&t, "| `%s` | not measured | | | | |\n", g.name)

@@ -20,10 +20,10 @@ func groups() []group {
 	millionV6 := traffic{flows: 1 << 20, payload: smallest, v6: true}
 	all := slices.Concat(
 		onNIC("nic_mixed", "as in captures", (*bench).mixed, goals{"io": 0, "5tswap": 0.9, "csum": 1}),
-		onNIC("nic64_1k", "64-byte class, IPv4, 1,024 flows", bothOf(few(traffic{})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
-		onNIC("nic64v6_1k", "64-byte class, IPv6, 1,024 flows", bothOf(few(traffic{v6: true})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
-		onNIC("nic1k", "1 KB payload, IPv4, 1,024 flows", bothOf(few(traffic{payload: 1 << 10})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
-		onNIC("nic_imix", "IMIX, IPv4, 1,024 flows", bothOf(few(traffic{imix: true})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
+		onNIC("nic64_1k", "64-byte class, IPv4", bothOf(few(traffic{})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
+		onNIC("nic64v6_1k", "64-byte class, IPv6", bothOf(few(traffic{v6: true})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
+		onNIC("nic1k", "1 KB payload, IPv4", bothOf(few(traffic{payload: 1 << 10})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
+		onNIC("nic_imix", "IMIX, IPv4", bothOf(few(traffic{imix: true})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
 		onNIC("nic64_1m", "64-byte class, IPv4, 1 Mi flows", bothOf(million), goals{"io": 0, "5tswap": 0, "csum": 0.85})[:1],
 		onNIC("nic64v6_1m", "64-byte class, IPv6, 1 Mi flows", bothOf(millionV6), goals{"io": 0, "5tswap": 0, "csum": 0.85})[:1],
 	)
@@ -37,7 +37,7 @@ func groups() []group {
 	}
 	all = append(all, []group{
 		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
-		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.89}),
+		forwarding("fwd64_1k", "64-byte class, IPv4", few(traffic{}), "", goals{"csum": 0.89}),
 		forwarding("fwd64v6_1k", "the same, IPv6", few(traffic{v6: true}), "", goals{"csum": 0.79}),
 		forwarding("fwd1k", "1 KB payload, IPv4", few(traffic{payload: 1 << 10}), "", goals{"csum": 0.92}),
 		forwarding("ecn64_1k", "as fwd64_1k, each marked CE", few(traffic{}), "mark", goals{"csum": 0.8}),
@@ -274,7 +274,7 @@ func waiting(name, what, respond string, limit float64) group {
 	quantiles := []string{"p50", "p99", "p99.9"}
 	g := group{name: name, cores: 2}
 	for i, suffix := range []string{"_p50_us", "_p99_us", "_p999_us"} {
-		r := row{Name: name + suffix, What: what, Unit: "us", Peer: "required of p99", less: true}
+		r := row{Name: name + suffix, What: what, Unit: "us", Peer: "required", less: true}
 		if i == 1 {
 			r.Wanted = 1
 		}
@@ -294,7 +294,7 @@ func waiting(name, what, respond string, limit float64) group {
 			for i := range rows {
 				k := slices.IndexFunc(g.rows, func(r row) bool { return r.Name == rows[i].Name })
 				rows[i].fill(taken.extra(0, quantiles[k]), taken.always(limit), 2*b.noise)
-				rows[i].What = fmt.Sprintf("%s; %.2g %% of the time its cores were taken away", what, 100*median(taken.extra(0, "away")))
+				rows[i].What = fmt.Sprintf("%s (cores away: %.2g %%)", what, 100*median(taken.extra(0, "away")))
 			}
 		}, gw)
 	}

@@ -24,7 +24,7 @@ import (
 func onVeth() group {
 	g := group{name: "veth", cores: 2, once: true}
 	for _, driver := range []string{"af_packet", "af_xdp"} {
-		g.rows = append(g.rows, row{Name: "veth_" + driver, What: "veth, 1,024 flows", Unit: "Mpps", Peer: "testpmd io, net_" + driver})
+		g.rows = append(g.rows, row{Name: "veth_" + driver, What: "veth", Unit: "Mpps", Peer: "testpmd io, net_" + driver})
 	}
 	g.measure = func(b *bench, rows []row) error {
 		if os.Getuid() != 0 {
@@ -77,7 +77,7 @@ func (b *bench) compareVeths(rows []row) (err error) {
 		one := rows[i : i+1]
 		if err := longer.compare(one, func(taken slicesOf) {
 			one[0].fill(taken.millions(0), taken.millions(1), b.noise)
-			one[0].What = fmt.Sprintf("veth; of the frames %.2g %% are lost, of testpmd's %.2g %%", 100*median(taken.extra(0, "lost")), 100*median(taken.extra(1, "lost")))
+			one[0].What = fmt.Sprintf("veth; lost: %.2g %%, by testpmd %.2g %%", 100*median(taken.extra(0, "lost")), 100*median(taken.extra(1, "lost")))
 		}, ours, theirs); err != nil {
 			return err
 		}
