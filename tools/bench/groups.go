@@ -42,9 +42,9 @@ func groups() []group {
 		forwarding("fwd1k", "1 KB payload, IPv4", few(traffic{payload: 1 << 10}), "", goals{"csum": 0.92}),
 		forwarding("ecn64_1k", "as fwd64_1k, each marked CE", few(traffic{}), "mark", goals{"csum": 0.8}),
 		floor(), workers(), onVeth(), cnps(), health(), asked(), fleet(),
-		notifying("notify", "Long-haul CNP (RoCEv2, IPv4) a packet", "long-haul-cnp", traffic{}, 8),
-		notifying("notify_fast_cnp", "Fast CNP a packet", "fast-cnp", traffic{v6: true}, 8),
-		more(notifying("notify_icmpv6", "Long-haul CNP (ICMPv6) a packet", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
+		notifying("notify", "Long-haul CNP, RoCEv2", "long-haul-cnp", traffic{}, 8),
+		notifying("notify_fast_cnp", "Fast CNP", "fast-cnp", traffic{v6: true}, 8),
+		more(notifying("notify_icmpv6", "Long-haul CNP, ICMPv6", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
 		waiting("reaction", "to a packet over K_max", "notify", 3),
 		waiting("latency", "fabric to WAN, idle", "", 3),
 		hashing("_1k", 1<<10, 1, 1), needs(hashing("", 1<<20, 1.1, 1), 2, 0.5),
@@ -309,7 +309,7 @@ func remembering(octets, total, flows string, n int) group {
 	return group{
 		name: octets, once: true,
 		rows: []row{
-			{Name: octets, What: "memory of a flow of " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
+			{Name: octets, What: "a flow's memory, " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
 			{Name: total, What: "process with " + flows + " flows", Unit: "MiB", Peer: "128 bytes a flow", less: true},
 		},
 		measure: func(b *bench, rows []row) error {
@@ -342,7 +342,7 @@ func hashing(suffix string, n int, lookup, lockFree float64) group {
 	g := group{name: "table" + suffix}
 	flows := map[int]string{1 << 10: "1,024", 1 << 20: "1,048,576"}[n]
 	g.rows = []row{
-		{Name: "lookup" + suffix + "_rte_hash", What: "random lookups of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_lookup_bulk", Wanted: lookup},
+		{Name: "lookup" + suffix + "_rte_hash", What: "lookups of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_lookup_bulk", Wanted: lookup},
 		{Name: "lookup" + suffix + "_rte_hash_lf", What: "the same, lock-free readers", Unit: "M/s", Peer: "rte_hash_lookup_bulk, LF", Wanted: lockFree},
 		{Name: "insert" + suffix + "_rte_hash", What: "insertions of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_add_key", Wanted: 1},
 	}
