@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -77,7 +78,7 @@ func MakeNotification(c *config.Config, worker int, r *notify.NotificationRecord
 		}
 	}
 	if r.FlowRate > 0 {
-		rate := r.FlowRate * bitsPerSecond
+		rate := ofPort(c, int(r.In), r.FlowRate*bitsPerSecond)
 		n.FlowRate = &rate
 	}
 	if r.FairRate > 0 {
@@ -101,6 +102,11 @@ const (
 	millionthsPerPercent = 1e4
 	bitsPerSecond        = 8 * 1000 // of a byte per millisecond
 )
+
+// ofPort bounds the rate (bit/s) at which a flow arrives at a port by the port's: what waits while a worker is kept from its core comes to it at once.
+func ofPort(c *config.Config, port int, rate uint64) uint64 {
+	return min(rate, cmp.Or(c.Ports[port].Rate, rate))
+}
 
 // why describes the cause of the notification, the flow's share of it, and the outcome.
 func (n *Notification) why() string {
