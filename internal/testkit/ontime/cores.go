@@ -4,6 +4,7 @@ package ontime
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,9 +19,11 @@ type Cores struct {
 	begin      time.Time
 	took       time.Duration
 	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
+	before     map[string]time.Duration // the same, before the watch began
 	ran        map[string]time.Duration // of each thread: how long it had one
 	worst      time.Duration            // the longest wait of a thread, or of what looks, between two looks while there was other work
 	used       map[int]time.Duration    // CPU time of each process, up to the last look
+	earlier    time.Duration            // CPU time of all, before the watch began
 	counted    map[int]counted          // of each process that ran at the last look
 	ours       time.Duration            // CPU time of all
 	idle       time.Duration            // of all cores, before
@@ -61,12 +64,13 @@ func watchGroup(group int, raised bool) *Cores {
 	c := &Cores{group: group, raised: raised, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
 		used: map[int]time.Duration{}, counted: map[int]counted{}, idle: idleTime()}
 	c.last = sight{at: c.begin, idle: c.idle}
+	c.look()
+	c.before, c.earlier = maps.Clone(c.waited), c.seen()
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(each)
 		defer tick.Stop()
 		for {
-			c.look()
 			next := time.Now().Add(each)
 			select {
 			case <-c.stop:
@@ -75,6 +79,7 @@ func watchGroup(group int, raised bool) *Cores {
 				return
 			case <-tick.C:
 				c.delay = time.Since(next)
+				c.look()
 			}
 		}
 	}()
@@ -85,11 +90,15 @@ func watchGroup(group int, raised bool) *Cores {
 func (c *Cores) end(ours time.Duration) {
 	close(c.stop)
 	<-c.done
-	var seen time.Duration
+	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, c.seen()-c.earlier)
+}
+
+// seen is the CPU time of all processes, up to the last look.
+func (c *Cores) seen() (all time.Duration) {
 	for _, used := range c.used {
-		seen += used
+		all += used
 	}
-	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, seen)
+	return all
 }
 
 // look reads the CPU time of each process, and how long each thread has run and waited for a core: the figures of schedstat, in nanoseconds. It
@@ -153,8 +162,8 @@ func (c *Cores) explains() bool { return float64(c.longest()) > much*float64(c.t
 
 // longest is what the thread that waited most has waited.
 func (c *Cores) longest() (waited time.Duration) {
-	for _, w := range c.waited {
-		waited = max(waited, w)
+	for thread, w := range c.waited {
+		waited = max(waited, w-c.before[thread])
 	}
 	return waited
 }

@@ -97,6 +97,33 @@ func TestWatch(t *testing.T) {
 	_ = other.Wait()
 }
 
+// TestWatchBegins: what a group's threads had before the watch began doesn't count.
+func TestWatchBegins(t *testing.T) {
+	cmd := exec.Command("taskset", "-c", "0", "sh", "-c", "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done); i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo; read end")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	c := Watch(cmd.Process.Pid)
+	c.End()
+	_ = in.Close()
+	_ = cmd.Wait()
+	if limit := c.took + some; c.ours > limit || c.longest() > limit {
+		t.Errorf("a shell that waits for its input for %v: %v of CPU time; %v", c.took, c.ours, c)
+	}
+}
+
 // TestBelow: a process of the group and what it has started are watched, also behind one that runs in a group of its own; a table that is read while
 // process IDs are used again may have a cycle.
 func TestBelow(t *testing.T) {
