@@ -26,8 +26,8 @@ type Notification struct {
 	Class   string    `json:"class" column:"CLASS,Queue,queue,3"`
 	SentBy  string    `json:"sent_by" doc:"Egress port of the notification."` // the port by which the notification leaves
 
-	Kind      string `json:"kind,omitempty" doc:"Kind of the notification." column:"KIND,Kind"` // the next four only where it wasn't suppressed
-	Action    string `json:"action,omitempty" doc:"What the notification asks for." column:"ACTION,Asks for,asks"`
+	Kind      string `json:"kind,omitempty" doc:"Kind of the notification." column:"KIND,Kind,,5"` // the next four only where it wasn't suppressed
+	Action    string `json:"action,omitempty" doc:"What the notification asks for." column:"ACTION,Asks for,asks,6"`
 	Parameter uint16 `json:"parameter,omitempty" doc:"Parameter of the action: percent of rate-reduce, microseconds of pause."` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
 	Level     uint8  `json:"level" doc:"Congestion Level of the notification, 0 to 255." column:"LEVEL,,count,1"`               // Congestion Level
 
