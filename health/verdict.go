@@ -147,6 +147,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	when := fmt.Sprintf("every %v", Duration(every))
+	if every == 0 {
+		when = "too early"
+	}
 	first := h.soon
 	if first.n == 0 {
 		first = h.idle
