@@ -71,15 +71,15 @@ func watchGroup(group int, raised bool) *Cores {
 		tick := time.NewTicker(each)
 		defer tick.Stop()
 		for {
-			next := time.Now().Add(each)
+			next, last := time.Now().Add(each), false
 			select {
 			case <-c.stop:
-				c.delay = 0
-				c.look()
-				return
+				last = true
 			case <-tick.C:
-				c.delay = time.Since(next)
-				c.look()
+			}
+			c.delay = time.Since(next) // at the end, what looks may have waited for its core, too
+			if c.look(); last {
+				return
 			}
 		}
 	}()
