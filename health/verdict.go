@@ -147,6 +147,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	when := fmt.Sprintf("every %v", Duration(every))
+	if every == 0 {
+		when = "too early"
+	}
 	first := h.soon
 	if first.n == 0 {
 		first = h.idle
@@ -208,13 +211,17 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	peer := c.End[i^1].Addr.Netip()
-	evidence := fmt.Sprintf("%v never answered: a packet was sent %d times, every %v", peer, max(h.repeat.tries, h.big.attempts)+1, Duration(h.Interval.mean))
+	every, timeout := "", ""
+	if h.Interval.n > 0 {
+		every, timeout = fmt.Sprintf(", one every %v", Duration(h.Interval.mean)), fmt.Sprintf(", time-out %d", timeoutOf(h.Interval.mean))
+	}
+	evidence := fmt.Sprintf("%v never answered: a packet was sent %d times%s", peer, max(h.repeat.tries, h.big.attempts)+1, every)
 	if h.Responses.Packets > 0 {
-		evidence = fmt.Sprintf("%v answered until %v after the connection's first packet, and to none of %d transmissions of a packet since, one every %v",
-			peer, Duration(h.answers.at-c.First), h.repeat.tries+1, Duration(h.Interval.mean))
+		evidence = fmt.Sprintf("%v answered until %v after the connection's first packet, and to none of %d transmissions of a packet since%s",
+			peer, Duration(h.answers.at-c.First), h.repeat.tries+1, every)
 	}
 	if c.How == GaveUp {
-		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded, time-out %d)", h.repeat.tries, timeoutOf(h.Interval.mean))
+		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,

@@ -41,7 +41,7 @@ func TestAgentMistakes(t *testing.T) {
 	broker := "run --site paris --name h17 --server nats://127.0.0.1:1 "
 	for line, want := range map[string]string{
 		"":                                        "needs a command after it",
-		"run":                                     "socket server",
+		"run":                                     "missing: one of --socket, --server",
 		"run --socket a --server b --site c":      "exclude each other",
 		"run --server nats://a":                   "site",
 		"run --site paris --server nats://a":      "--server needs --key",

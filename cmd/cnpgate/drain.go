@@ -13,10 +13,10 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 )
 
-// printLine prints a line unless there was an error.
+// printLine prints one or several lines unless there was an error.
 func printLine(c *cobra.Command, err error, text string) error {
 	if err == nil {
-		_, err = fmt.Fprintln(c.OutOrStdout(), text)
+		err = printLines(c.OutOrStdout(), text)
 	}
 	return err
 }

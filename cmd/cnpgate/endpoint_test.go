@@ -28,7 +28,7 @@ func TestEndpointRefuses(t *testing.T) {
 		{send, "built without DPDK"},
 		{receive, "built without DPDK"},
 		{send[:len(send)-2], "missing: --trust; expected with a value"},
-		{with(receive[:2], "--address", "10.0.0.2"), "at least one of the flags in the group [interface device] is required"},
+		{with(receive[:2], "--address", "10.0.0.2"), "missing: one of --interface, --device; see cnpgate endpoint receive --help"},
 		{with(send, "--device", "net_null0"), "--device and --interface exclude each other"},
 		{with(send, "--address", "10.0.0.300"), `--address "10.0.0.300" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
 		{with(send, "--peer", "ff02::1"), `--peer "ff02::1" is not a unicast IP address`},

@@ -189,15 +189,13 @@ func TestBooted(t *testing.T) {
 	flows(t, "at first", b, startTime)
 	active, standby := "cnpgate", "cnpgate-b"
 	for i := range 20 {
-		time.Sleep(time.Second) // it prepares
-		took := pause(t, b, m.journal, func() { m.run("kill -KILL " + m.property(active, "MainPID")) })
-		active, standby = standby, active
-		m.becomes(active, "forwarding")
-		m.becomes(standby, "standing by")
-		t.Logf("SIGKILL %d: nothing is forwarded for %v", i+1, took.Round(time.Millisecond))
-		if took > shortOutage {
-			t.Errorf("SIGKILL %d: nothing is forwarded for %v, expected at most %v", i+1, took.Round(time.Millisecond), shortOutage)
-		}
+		m.short(b, fmt.Sprintf("SIGKILL %d", i+1), func() {
+			m.run("kill -KILL " + m.property(active, "MainPID"))
+			active, standby = standby, active
+		}, func() {
+			m.becomes(active, "forwarding")
+			m.becomes(standby, "standing by")
+		})
 	}
 
 	pid := m.property(active, "MainPID")
@@ -226,15 +224,38 @@ func TestBooted(t *testing.T) {
 	}
 	m.run("systemctl restart " + standby)
 	m.becomes(standby, "standing by")
-	time.Sleep(time.Second)
-	took := pause(t, b, m.journal, func() { m.run("systemctl restart " + active) })
-	t.Logf("restart for the upgrade: nothing is forwarded for %v", took.Round(time.Millisecond))
-	if took > shortOutage {
-		t.Errorf("restart: nothing is forwarded for %v, expected at most %v", took.Round(time.Millisecond), shortOutage)
-	}
-	m.becomes(standby, "forwarding")
+	m.short(b, "restart for the upgrade", func() {
+		m.run("systemctl restart " + active)
+		active, standby = standby, active
+	}, func() {
+		m.becomes(active, "forwarding")
+		m.becomes(standby, "standing by")
+	})
 
 	m.run("systemctl stop cnpgate-b cnpgate && dpkg --purge cnpgate && ! getent group cnpgate && ! test -e /var/lib/cnpgate")
+}
+
+// short tries an event at which the standby takes over, and fails the test if the outage is longer than allowed. If other work then kept the gateways,
+// or what measures them, off a core, the outage says nothing: after restored, the event is tried again.
+func (m *machine) short(b *host, name string, event, restored func()) {
+	m.t.Helper()
+	const tries = 5
+	for try := 1; ; try++ {
+		time.Sleep(time.Second) // the standby prepares
+		cores := ontime.Watch(syscall.Getpgrp())
+		took := pause(m.t, b, m.journal, event).Round(time.Millisecond)
+		cores.End()
+		restored()
+		m.t.Logf("%s: nothing is forwarded for %v", name, took)
+		if took <= shortOutage {
+			return
+		}
+		if !cores.Busy() || try == tries {
+			m.t.Errorf("%s: nothing is forwarded for %v, expected at most %v; try %d of %d. %v", name, took, shortOutage, try, tries, cores)
+			return
+		}
+		m.t.Logf("inconclusive, tried again: %v", cores)
+	}
 }
 
 // pause is the longest time without a frame at a host around an event, from the event until frames flow again.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
@@ -87,24 +89,35 @@ var parseable = regexp.MustCompile(`^tcpdump .*\| | ([|>]|&&).*$`)
 
 // TestFilled: words move to the next line of a narrow terminal; tables and paragraphs stay apart.
 func TestFilled(t *testing.T) {
-	const text = "One two three four five\nsix.\n\n  A  a table that is long\n  B  b\n\nSeven eight nine ten."
-	const want = "One two three\nfour five six.\n\n  A  a table that is long\n  B  b\n\nSeven eight\nnine ten."
+	const text = "One two three four five\nsix.\n\n  A  a table that is long\n  B  b\n  no column at all\n\nSeven eight nine ten."
+	const want = "One two three\nfour five six.\n\n  A  a table\n     that is\n     long\n  B  b\n  no column at\n  all\n\nSeven eight\nnine ten."
 	if got := filled(text, 14); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-// TestHelpOnTerminal: at 80 columns no line of the help is broken by the terminal, but those of tables.
+// TestHelpOnTerminal: at 80 columns no line of any help is broken by the terminal, and an example is still one command of a shell.
 func TestHelpOnTerminal(t *testing.T) {
-	for _, name := range []string{"capture", "top", "show flows", "init"} {
-		c, _, err := root().Find(strings.Fields(name))
-		if err != nil {
+	const columns = usualColumns
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		text := &strings.Builder{}
+		c.SetOut(text)
+		if err := c.Help(); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.SplitSeq(filled(c.Long, 80), "\n") {
-			if len([]rune(line)) > 80 && !strings.HasPrefix(line, " ") {
-				t.Errorf("%s: %d columns: %s", name, len([]rune(line)), line)
+		examples := continued(c.Example, columns)
+		if strings.Join(strings.Fields(strings.ReplaceAll(examples, "\\\n", "")), " ") != strings.Join(strings.Fields(c.Example), " ") {
+			t.Errorf("%s: %s", c.CommandPath(), examples)
+		}
+		for line := range strings.SplitSeq(filled(strings.Replace(text.String(), c.Example, examples, 1), columns), "\n") {
+			if len([]rune(line)) > columns && !strings.Contains(line, " --") { // flags are fitted by their package
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), len([]rune(line)), line)
 			}
 		}
+		for _, below := range c.Commands() {
+			visit(below)
+		}
 	}
+	visit(root())
 }

@@ -114,6 +114,9 @@ func (f *nictestFlags) run(c *cobra.Command, _ []string) error {
 	if f.simulate != "" {
 		return f.simulated(ctx, c, config, nic)
 	}
+	if err := requireFlags(c, "address"); err != nil {
+		return err
+	}
 	return f.measured(ctx, c, config, nic)
 }
 

@@ -104,10 +104,9 @@ func (f *reloadFlags) say(to io.Writer, r *api.Reloaded) error {
 		text += line + "\n"
 	}
 	if r.ConfirmBy != nil {
-		text += fmt.Sprintf("The gateway goes back to the former configuration at %s, unless: cnpgate reload --confirmed\n", r.ConfirmBy.Local().Format(time.TimeOnly))
+		text += fmt.Sprintf("The gateway goes back to the former configuration at %s, unless:\n  cnpgate reload --confirmed\n", r.ConfirmBy.Local().Format(time.TimeOnly))
 	}
-	_, err := io.WriteString(to, text)
-	return err
+	return printLines(to, text)
 }
 
 // valuesText has a line for each changed key.

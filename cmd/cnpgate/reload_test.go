@@ -62,7 +62,7 @@ func TestOperate(t *testing.T) {
 			"dry run; would change: ports[1].device\ngw.yaml:1:2: ports[1].device: differs\n", "a reload would be refused: 1 changes need a restart"},
 		{"reload --dry-run", "gw.yaml:1:1: wrong!", "POST /v1/reload?dry_run=true", 1, "", "gw.yaml:1:1: wrong"},
 		{"reload --confirm 60s", `{"changes":["ports[1].rtt"],"config_hash":"","confirm_by":"2026-01-02T03:04:05Z"}`, "POST /v1/reload?confirm=1m0s", 0,
-			"reloaded; changed: ports[1].rtt\nThe gateway goes back to the former configuration at " + time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Local().Format(time.TimeOnly) + ", unless: cnpgate reload --confirmed\n", ""},
+			"reloaded; changed: ports[1].rtt\nThe gateway goes back to the former configuration at " + time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Local().Format(time.TimeOnly) + ", unless:\n  cnpgate reload --confirmed\n", ""},
 		{"reload --confirmed", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/confirm", 0, "confirmed; changed: ports[1].rtt\n", ""},
 		{"reload --revert", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/revert", 0, "reverted; changed: ports[1].rtt\n", ""},
 		{"reload --confirmed", "no reload waits to be confirmed!", "POST /v1/reload/confirm", 1, "", "no reload waits to be confirmed"},

@@ -104,7 +104,7 @@ func (f *showFlags) set(c *cobra.Command, port string, args []string) error {
 		case f.output == "json":
 			return json.NewEncoder(c.OutOrStdout()).Encode(now)
 		}
-		return now.print(ctx, client, c.OutOrStdout())
+		return now.print(ctx, client, paperOf(c.OutOrStdout(), false))
 	})
 }
 

@@ -202,9 +202,18 @@ func printMode(ctx context.Context, client *api.Client, resource string, to io.W
 		return err
 	}
 	if ports := observing(m); len(ports) > 0 {
-		return printHung(to, "", fmt.Sprintf("Observe mode of port %s: nobody is notified; notifications and marks are those that would have been.", strings.Join(ports, ", ")))
+		return printHung(to, "", "Observe mode of "+ofPorts(ports)+": nobody is notified; notifications and marks are those that would have been.")
 	}
 	return nil
+}
+
+// ofPorts names ports.
+func ofPorts(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return "port " + names[0]
+	}
+	return "ports " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // observing are the names of the ports that only observe.

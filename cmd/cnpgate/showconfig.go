@@ -87,6 +87,9 @@ func printNotices(ctx context.Context, client *api.Client, to io.Writer, prefix 
 		return err
 	}
 	for _, n := range h.Notices {
+		if p, ok := to.(paper); ok && p.columns > 0 {
+			n = strings.Join(wrapped(n, p.columns-len(prefix)), "\n"+prefix)
+		}
 		if _, err := fmt.Fprintf(to, "%s%s\n", prefix, n); err != nil {
 			return err
 		}

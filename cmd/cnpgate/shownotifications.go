@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,7 @@ func printNotifications(to io.Writer, all *api.Notifications) error {
 // follow prints notifications as they are sent.
 func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
 	to, shown := paperOf(c.OutOrStdout(), f.wide), report.Notifications.Text()
+	shown = followedColumns(to, shown)
 	begun, each := func() error { return printFollowed(to, shown, headers(shown)) }, func(s *api.Streamed) error {
 		if s.Notification == nil {
 			_, err := fmt.Fprintf(to, "%d notifications were overwritten before they could be read\n", s.Lost)
@@ -111,6 +113,26 @@ func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
 	})
 }
 
+// followedColumns are the columns of lines that are printed one by one: all, or on paper those that most likely fit. Reasons have lines of their own.
+func followedColumns(to paper, all []columns.Column) []columns.Column {
+	shown := slices.Clone(all)
+	for {
+		width, least := 0, -1
+		for i := range shown {
+			if c := &shown[i]; c.As != columns.Long {
+				width += followedWidths[c.As] + cellGap
+				if c.Least > 0 && (least < 0 || c.Least < shown[least].Least) {
+					least = i
+				}
+			}
+		}
+		if to.columns == 0 || width-cellGap <= to.columns || least < 0 {
+			return shown
+		}
+		shown = slices.Delete(shown, least, least+1)
+	}
+}
+
 // followedWidths are the usual widths of columns, by form.
 var followedWidths = map[columns.Form]int{columns.Clock: 15, columns.Host: 11, columns.Text: 12, columns.Asks: 8, columns.Count: 5, columns.SourceQP: 4, columns.ID: 4}
 
@@ -119,7 +141,6 @@ func printFollowed(to paper, shown []columns.Column, cells []string) error {
 	line, below := "", ""
 	for i := range shown {
 		switch c := &shown[i]; {
-		case to.columns > 0 && c.Least > 0:
 		case to.columns > 0 && c.As == columns.Long && cells[i] != c.Name:
 			below = indented("    ", cells[i], to.columns)
 		case to.columns == 0 || c.As != columns.Long:

@@ -69,11 +69,12 @@ worst ones. draw-SEED-NUMBER, with --settable-nics settable-SEED-NUMBER, is the 
 
 func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.list {
-		w := newTable(c.OutOrStdout(), "")
 		for _, name := range scenarios.Names() {
-			w.row(name, scenarios.Summary(name))
+			if err := printHung(paperOf(c.OutOrStdout(), f.wide), fmt.Sprintf("%-20s", name), scenarios.Summary(name)); err != nil {
+				return err
+			}
 		}
-		return w.Flush()
+		return nil
 	}
 	if c.Flags().Changed("draw") {
 		return f.runDraws(c, args)

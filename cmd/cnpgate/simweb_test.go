@@ -4,6 +4,7 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +17,11 @@ import (
 // TestSimWebMistakes: what the playground can't show is refused, with what was expected; a scenario's mistakes come first.
 func TestSimWebMistakes(t *testing.T) {
 	dir := workspace(t)
+	taken, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
 	put(t, dir, "wrong.yaml", []byte(strings.Replace(short, "senders: 4", "senders: four", 1)))
 	for _, c := range []struct {
 		args []string
@@ -25,6 +31,7 @@ func TestSimWebMistakes(t *testing.T) {
 		{[]string{"incast-1ms", "--web", "--sweep", "seed=1,2"}, "--sweep and --web are given"},
 		{[]string{"incast-1ms", "--web", "--response", "ecn,ppfc,fast-cnp"}, "--response names 3 responses, and the playground shows two"},
 		{[]string{"incast-1ms", "--web", "--listen", "192.0.2.1:80"}, "expected a loopback address and a port"},
+		{[]string{"incast-1ms", "--web", "--listen", taken.Addr().String()}, "has " + taken.Addr().String() + "; expected a free port, such as --listen 127.0.0.1:0, which finds one"},
 		{[]string{"incast-1ms", "--listen", "127.0.0.1:0"}, "--listen is where --web serves the page; give --web, too"},
 		{[]string{"wrong.yaml", "--web"}, `wrong.yaml:3:32: topology.dumbbell.senders: "four" is not a whole number`},
 	} {

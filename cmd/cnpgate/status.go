@@ -60,6 +60,15 @@ func printStatus(ctx context.Context, client *api.Client, to io.Writer, now time
 	} {
 		lines = append(lines, countText(c.Counters, count.name, count.metric))
 	}
+	var missed []string
+	for i := range c.Ports {
+		if n := c.Ports[i].Device.Sum(telemetry.DeviceMissed); n > 0 {
+			missed = append(missed, fmt.Sprintf("%d at %s", n, c.Ports[i].Name))
+		}
+	}
+	if len(missed) > 0 {
+		lines = append(lines, "packets lost before the gateway read them: "+strings.Join(missed, ", ")+" (device_missed_packets_total)")
+	}
 	if fleet.Enabled {
 		active := 0
 		for i := range fleet.Members {
@@ -96,7 +105,7 @@ func modeText(m *api.Modes) string {
 	case len(m.Ports):
 		return "mode observe: nobody is notified"
 	default:
-		return "mode send, and observe of port " + strings.Join(ports, ", ")
+		return "mode send, and observe of " + ofPorts(ports)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestStatus(t *testing.T) {
 		want                []string
 	}{
 		{`{"healthy":true,"problems":{}}`, `[{"port":"dc","mode":"send"},{"port":"wan","mode":"send"}]`, `{"enabled":false}`, 0,
-			[]string{"gw runs for ", ", mode send\n", "received packets: 100\n", "dropped packets: 7 (link-down:3,queue-full-bytes:4)\n", "notifications: 0\n", "\nhealthy\n"}},
+			[]string{"gw runs for ", ", mode send\n", "received packets: 100\n", "dropped packets: 7 (link-down:3,queue-full-bytes:4)\n", "notifications: 0\n", "\nhealthy\n",
+				"packets lost before the gateway read them: 5 at dc (device_missed_packets_total)\n"}},
 		{`{"healthy":false,"problems":{"wan":"no link"},"services":{"bypass":"no such file"},"notices":["gw.yaml differs from the configuration in force"]}`,
 			`[{"port":"dc","mode":"send"},{"port":"wan","mode":"observe"}]`,
 			`{"enabled":true,"site":"dc-a","members":[{"name":"gw","self":true,"state":"active"},{"name":"gw-2","state":"silent"}]}`, 1,
@@ -34,7 +35,7 @@ func TestStatus(t *testing.T) {
 		}
 		answers := map[string]string{
 			"health": c.health, "mode": `{"ports":` + c.mode + `}`, "fleet": c.fleet,
-			"counters": `{"gateway":"gw","start_time":"2026-01-02T03:04:05Z","counters":{"received_packets_total":100,"dropped_packets_total":{"link-down":3,"queue-full-bytes":4},"notifications_observed_total":{"standard-cnp":9}},"ports":[]}`,
+			"counters": `{"gateway":"gw","start_time":"2026-01-02T03:04:05Z","counters":{"received_packets_total":100,"dropped_packets_total":{"link-down":3,"queue-full-bytes":4},"notifications_observed_total":{"standard-cnp":9}},"ports":[{"name":"dc","device":{"device_missed_packets_total":5}},{"name":"wan","device":{"device_missed_packets_total":0}}]}`,
 		}
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /v1/{resource}", func(w http.ResponseWriter, r *http.Request) {

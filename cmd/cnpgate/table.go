@@ -222,6 +222,17 @@ func printHung(to io.Writer, begin, text string) error {
 	return err
 }
 
+// printLines prints lines of prose as printHung does, those that begin with spaces behind as many.
+func printLines(to io.Writer, text string) error {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		rest := strings.TrimLeft(line, " ")
+		if err := printHung(paperOf(to, false), line[:len(line)-len(rest)], rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // indented breaks a text into lines of a width at most, each with some spaces before it.
 func indented(before, text string, width int) string {
 	if width == 0 {

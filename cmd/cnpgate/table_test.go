@@ -1,11 +1,16 @@
 package main
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 // TestTable: what a table prints on paper of a width, and without one.
@@ -93,4 +98,33 @@ func TestTableKeepsItsWidth(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNotificationsNarrow: with the longest IPv4 addresses and QP numbers, no line of the table is wider than the paper, and what is left out is named.
+func TestNotificationsNarrow(t *testing.T) {
+	qp, rate := uint32(0xffffff), uint64(1e9)
+	n := report.Notification{
+		Time: time.Date(2026, 1, 2, 13, 4, 5, 123456000, time.UTC), Outcome: "sent", Port: "wan", Class: "default", Kind: "long-haul-cnp-icmpv6", Action: "rate-reduce", Parameter: 98,
+		SourceIP: netip.MustParseAddr("198.151.100.200"), DestinationIP: netip.MustParseAddr("198.151.101.201"), SourceQP: &qp, DestinationQP: qp, FlowRate: &rate,
+		Why: "queue wan/default holds 6.42MB; senders are notified above 2MB; the flow arrives at 1Gbps, its fair rate is 100Mbps",
+	}
+	var table strings.Builder
+	to := paper{&table, usualColumns}
+	if err := printNotifications(to, &api.Notifications{Notifications: []report.Notification{n}}); err != nil {
+		t.Fatal(err)
+	}
+	shown := followedColumns(to, report.Notifications.Text())
+	if err := printFollowed(to, shown, headers(shown)); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table.String()) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > usualColumns {
+			t.Errorf("wider than %d columns: %s", usualColumns, line)
+		}
+	}
+	for _, want := range []string{"Not shown: ", "KIND", "198.151.100.200", "16777215", "arrives at 1Gbps"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("no %q in\n%s", want, &table)
+		}
+	}
 }

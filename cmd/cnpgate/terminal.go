@@ -103,11 +103,19 @@ func (s *screen) pressed() <-chan byte {
 func fitHelp(c *cobra.Command) {
 	help := c.HelpFunc()
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {
-		if columns := columnsOfTerminal(c.OutOrStdout()); columns >= leastColumns {
-			c.Long = filled(c.Long, columns)
-			c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", columns)))
+		out := c.OutOrStdout()
+		columns := columnsOfTerminal(out)
+		if columns < leastColumns {
+			help(c, args)
+			return
 		}
+		var text strings.Builder
+		c.SetOut(&text)
+		c.Example = continued(c.Example, columns)
+		c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", columns)))
 		help(c, args)
+		c.SetOut(out)
+		_, _ = fmt.Fprintln(out, filled(text.String(), columns))
 	})
 }
 
@@ -127,7 +135,31 @@ func columnsOfTerminal(w io.Writer) int {
 	return columns
 }
 
-// filled breaks the lines of paragraphs anew. Indented lines, such as those of tables, stay.
+// continued breaks command lines as a shell reads them, between words.
+func continued(commands string, columns int) string {
+	lines := strings.Split(commands, "\n")
+	for i, line := range lines {
+		if len([]rune(line)) > columns {
+			lines[i] = "  " + strings.Join(wrapped(line, columns-len("      \\")), " \\\n      ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hung breaks an indented line, such as of a table: what follows stands below its last column.
+func hung(line string, columns int) string {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if len([]rune(line)) <= columns {
+		return line
+	}
+	at := indent
+	if gap := strings.LastIndex(line[:min(len(line), columns/2)], "  "); gap >= indent {
+		at = gap + len("  ")
+	}
+	return line[:at] + strings.Join(wrapped(line[at:], columns-at), "\n"+strings.Repeat(" ", at))
+}
+
+// filled breaks the lines of paragraphs anew, and those of tables that are too long.
 func filled(text string, columns int) string {
 	var out strings.Builder
 	at := 0 // column
@@ -136,7 +168,7 @@ func filled(text string, columns int) string {
 			if at > 0 {
 				out.WriteByte('\n')
 			}
-			out.WriteString(line + "\n")
+			out.WriteString(hung(line, columns) + "\n")
 			at = 0
 			continue
 		}

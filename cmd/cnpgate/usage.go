@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,12 +136,22 @@ func validateFlags(c *cobra.Command, _ []string) error {
 	if err == nil {
 		return nil
 	}
-	if _, set, ok := strings.Cut(err.Error(), "; ["); ok { // of a group whose members exclude each other
-		names, _, _ := strings.Cut(set, "]")
-		err = fmt.Errorf("--%s exclude each other; expected one of them", strings.Join(strings.Fields(names), " and --"))
+	if m := ofGroup.FindStringSubmatch(err.Error()); m != nil {
+		group, some := "--"+strings.ReplaceAll(m[1], " ", ", --"), "--"+strings.ReplaceAll(m[3], " ", " and --")
+		switch m[2] {
+		case "is required":
+			err = fmt.Errorf("missing: one of %s", group)
+		case "are set they must":
+			err = fmt.Errorf("missing: %s; expected all of %s, or none", some, group)
+		default:
+			err = fmt.Errorf("%s exclude each other; expected one of them", some)
+		}
 	}
 	return seeHelp(c, err)
 }
+
+// ofGroup has the parts of cobra's errors about a group of flags: the group, what is wrong, and about which of them.
+var ofGroup = regexp.MustCompile(`group \[([^]]*)\] (is required|are set they must|are set none)[^[]*(?:\[([^]]*)\])?`)
 
 // requiredFlags are the flags that are always required.
 func requiredFlags(c *cobra.Command) (names []string) {

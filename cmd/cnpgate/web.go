@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/netip"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -88,6 +90,9 @@ func serveWeb(ctx context.Context, c *cobra.Command, listen string, source webse
 		return fmt.Errorf("--listen is %q; expected a loopback address and a port, such as %s: for other machines the gateway serves the page itself, with management.web", listen, defaultPage)
 	}
 	page, err := webserver.Open(webserver.Local(listen), source, log.New(c.ErrOrStderr(), "cnpgate: web: ", 0))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--listen: another program, perhaps another page of cnpgate, has %v; expected a free port, such as --listen %v:0, which finds one", at, at.Addr())
+	}
 	if err != nil {
 		return err
 	}

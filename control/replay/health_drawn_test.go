@@ -155,6 +155,11 @@ func judgeDrawn(t *testing.T, seed uint64) *judged {
 		t.Errorf("seed %d: %v", seed, err)
 		return &judged{seed: seed}
 	}
+	for _, v := range r.Verdicts {
+		if text := " " + v.Evidence + " " + v.Advice; strings.Contains(text, " 0 ns") || strings.Contains(text, "NaN") {
+			t.Errorf("seed %d: %s names a time or share that wasn't measured: %s", seed, v.Name, text)
+		}
+	}
 	j := &judged{seed: seed, verdicts: map[string]*tally{}, misjudged: map[string][]string{}, causes: map[string]*causes{}}
 	j.compareVerdicts(c, r)
 	j.comparePairs(c, r)

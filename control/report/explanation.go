@@ -135,7 +135,7 @@ func LastResort(c *config.Config, port, class int) string {
 
 func (e *Explained) share() Gate {
 	s := e.Standing
-	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", units.Rate(s.Rate), units.Rate(s.Fair))
+	text := fmt.Sprintf("the flow arrives at %s; those above the fair rate of %s are notified", units.Rate(ofPort(e.Config, int(e.Flow.Key.Port), s.Rate)), units.Rate(s.Fair))
 	if !s.Law {
 		text = fmt.Sprintf("the flow has %s in the queue; those with %s or more are notified", units.Size(s.Queued), units.Size(s.Least))
 	}
@@ -230,7 +230,7 @@ func (e *Explained) last(stopped bool) Gate {
 
 // since compares the flow's rate before a notification with the present one.
 func (e *Explained) since(n *notify.NotificationRecord) string {
-	before := n.FlowRate * bitsPerSecond
+	before := ofPort(e.Config, int(n.In), n.FlowRate*bitsPerSecond)
 	switch {
 	case e.Rate == nil:
 		return ""

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -25,8 +26,8 @@ type Notification struct {
 	Class   string    `json:"class" column:"CLASS,Queue,queue,3"`
 	SentBy  string    `json:"sent_by" doc:"Egress port of the notification."` // the port by which the notification leaves
 
-	Kind      string `json:"kind,omitempty" doc:"Kind of the notification." column:"KIND,Kind"` // the next four only where it wasn't suppressed
-	Action    string `json:"action,omitempty" doc:"What the notification asks for." column:"ACTION,Asks for,asks"`
+	Kind      string `json:"kind,omitempty" doc:"Kind of the notification." column:"KIND,Kind,,5"` // the next four only where it wasn't suppressed
+	Action    string `json:"action,omitempty" doc:"What the notification asks for." column:"ACTION,Asks for,asks,6"`
 	Parameter uint16 `json:"parameter,omitempty" doc:"Parameter of the action: percent of rate-reduce, microseconds of pause."` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
 	Level     uint8  `json:"level" doc:"Congestion Level of the notification, 0 to 255." column:"LEVEL,,count,1"`               // Congestion Level
 
@@ -77,7 +78,7 @@ func MakeNotification(c *config.Config, worker int, r *notify.NotificationRecord
 		}
 	}
 	if r.FlowRate > 0 {
-		rate := r.FlowRate * bitsPerSecond
+		rate := ofPort(c, int(r.In), r.FlowRate*bitsPerSecond)
 		n.FlowRate = &rate
 	}
 	if r.FairRate > 0 {
@@ -101,6 +102,11 @@ const (
 	millionthsPerPercent = 1e4
 	bitsPerSecond        = 8 * 1000 // of a byte per millisecond
 )
+
+// ofPort bounds the rate (bit/s) at which a flow arrives at a port by the port's: what waits while a worker is kept from its core comes to it at once.
+func ofPort(c *config.Config, port int, rate uint64) uint64 {
+	return min(rate, cmp.Or(c.Ports[port].Rate, rate))
+}
 
 // why describes the cause of the notification, the flow's share of it, and the outcome.
 func (n *Notification) why() string {

@@ -123,9 +123,9 @@ func notified(c *config.Config, r *trace.PacketRecord) string {
 	case r.Skip == trace.RoundOver:
 		return "no: as many senders as a round allows were notified"
 	case r.Skip == trace.NotDue:
-		return "no: its flow is above its fair rate, and its sender is not due another request" + rates(r)
+		return "no: its flow is above its fair rate, and its sender is not due another request" + rates(c, r)
 	case r.Law:
-		return "no: the queue is short, or its flow is not above its fair rate" + rates(r)
+		return "no: the queue is short, or its flow is not above its fair rate" + rates(c, r)
 	case r.Cause == 0:
 		return "no: the queue is not congested"
 	}
@@ -133,11 +133,11 @@ func notified(c *config.Config, r *trace.PacketRecord) string {
 }
 
 // rates are those of the law.
-func rates(r *trace.PacketRecord) string {
+func rates(c *config.Config, r *trace.PacketRecord) string {
 	if r.Rate == 0 {
 		return fmt.Sprintf("; fair %s, and the flow's rate is not measured yet", units.Rate(r.Fair*8e9))
 	}
-	return fmt.Sprintf("; fair %s, flow %s", units.Rate(r.Fair*8e9), units.Rate(r.Rate*8e9))
+	return fmt.Sprintf("; fair %s, flow %s", units.Rate(r.Fair*8e9), units.Rate(ofPort(c, int(r.In), uint64(r.Rate*8e9))))
 }
 
 func marked(r *trace.PacketRecord) string {

@@ -357,18 +357,24 @@ func (r *Runner) Err() error {
 		return nil
 	}
 	if cause := r.qps[0].cause; cause != nil {
-		return fmt.Errorf("all %d QPs failed: %v %w", len(r.qps), r.c.Peer, cause)
+		return fmt.Errorf("all QPs (%d) failed: %v %w", len(r.qps), r.c.Peer, cause)
 	}
 	if r.c.CMPort != 0 {
 		if err := r.cmError(); err != nil {
 			return err
 		}
 	}
-	slowest := r.reportQP(0).RateBps
+	slowest, acknowledged := r.reportQP(0).RateBps, uint64(0)
 	for i := range r.qps {
-		slowest = min(slowest, r.reportQP(i).RateBps)
+		q := r.reportQP(i)
+		slowest, acknowledged = min(slowest, q.RateBps), acknowledged+q.Bytes
 	}
-	return fmt.Errorf("all %d QPs failed: %v acknowledged nothing in %d timeouts, or refused a request, while notifications allowed them %s and more; check that the receiver runs "+
+	if acknowledged > 0 {
+		return fmt.Errorf("all QPs (%d) failed: %v acknowledged %s, and then nothing for several times the timeout of %g ms, or refused a request, while notifications allowed them %s and more; "+
+			"if the path still works, its queues delay packets by more than the timeout: expected a longer one, or a lower rate",
+			len(r.qps), r.c.Peer, units.Size(acknowledged), float64(r.c.Timeout)/1e6, units.Rate(slowest))
+	}
+	return fmt.Errorf("all QPs (%d) failed: %v acknowledged nothing in %d timeouts, or refused a request, while notifications allowed them %s and more; check that the receiver runs "+
 		"with the same QPs and starting PSN, and that the sender has its MAC address", len(r.qps), r.c.Peer, r.host.Counters().TimedOut, units.Rate(slowest))
 }
 

@@ -145,11 +145,25 @@ func TestNobodyAnswers(t *testing.T) {
 	n.run(second)
 	got := n.ends[0].Report()
 	err := n.ends[0].Err()
-	if !n.ends[0].Finished() || err == nil || !strings.Contains(err.Error(), "all 4 QPs failed: fd00:18::1 acknowledged nothing in 32 timeouts") {
+	if !n.ends[0].Finished() || err == nil || !strings.Contains(err.Error(), "all QPs (4) failed: fd00:18::1 acknowledged nothing in 32 timeouts") {
 		t.Errorf("after %v s: %v", got.Seconds, err)
 	}
 	if n.ends[1].Report().Received.Ignored["before-the-peer"] == 0 || !got.QPs[3].Failed {
 		t.Errorf("%+v", got)
+	}
+	n.close()
+}
+
+// TestSilence: if the receiver has answered before, Err doesn't blame its address.
+func TestSilence(t *testing.T) {
+	s := sending()
+	s.Timeout = second / 100
+	n := newNetwork(t, s, answering(s), "")
+	n.toSender = func([]byte) bool { return n.now-epoch < second/10 }
+	n.run(2 * second)
+	err := n.ends[0].Err()
+	if err == nil || strings.Contains(err.Error(), "MAC address") || !strings.Contains(err.Error(), "MB, and then nothing for several times the timeout of 10 ms") {
+		t.Error(err)
 	}
 	n.close()
 }

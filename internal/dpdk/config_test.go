@@ -81,7 +81,7 @@ func TestOpenErrors(t *testing.T) {
 		{"long interface", oneWorker("net_af_packet0,iface=a123456789012345"), []string{"longer than 15"}},
 		{"PCI device", oneWorker("0000:ff:1f.7"), []string{"port port0", "PCI device 0000:ff:1f.7", "none at that address"}},
 		{"same device twice", oneWorker("net_null0", "net_null0"), []string{"port port1", "port port0 uses net_null0 already"}},
-		{"driver that is not there", oneWorker("net_nosuch0"), []string{"port port0", "can't be opened"}},
+		{"driver that is not there", oneWorker("net_nosuch0"), []string{"port port0", "can't be opened", "no driver for net_nosuch0 is installed"}},
 		{"missing capture", pcap, []string{"port port0", "can't be opened", "nonexistent.pcap"}},
 		{"too few queues", many, []string{"port wan", "16 pairs of queues for 20 workers"}},
 		{"too little memory", large, []string{"a pool of ", "needs 26", "MiB", "does not have"}},

@@ -136,5 +136,8 @@ func (d device) hint() string {
 	case d.is("af_xdp"):
 		return " (CAP_NET_ADMIN, CAP_BPF and a kernel with XDP sockets are needed, and an interface whose MTU is at most " + strconv.Itoa(mostMTU(xdpRoom)) + ")"
 	}
+	if err := d.checkDriver(pluginFolder, nil); err != nil {
+		return " (" + err.Error() + ")"
+	}
 	return " (see the driver's page in DPDK's NIC guide for its arguments)"
 }

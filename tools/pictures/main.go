@@ -38,11 +38,11 @@ func main() {
 
 const clear = "\x1b[H\x1b[2J"
 
-// queued is the longest queue that a display shows, in bytes: of the column QUEUE.
-func queued(display string) (longest float64) {
+// most is the greatest value in a column of the first table of a display: bytes, or percent.
+func most(display, column string) (greatest float64) {
 	at := -1
 	for line := range strings.Lines(display) {
-		if i := strings.Index(line, "QUEUE "); i >= 0 && at < 0 {
+		if i := strings.Index(line, column+" "); i >= 0 && at < 0 {
 			at = i
 			continue
 		}
@@ -53,26 +53,32 @@ func queued(display string) (longest float64) {
 			continue
 		}
 		size, _, _ := strings.Cut(strings.TrimSpace(line[at:]), " ")
-		digits := strings.TrimRight(size, "BKMGTi")
+		digits := strings.TrimRight(size, "BKMGTi%")
 		value, _ := strconv.ParseFloat(digits, 64)
 		for unit, factor := range map[string]float64{"K": 1e3, "M": 1e6, "G": 1e9} {
 			if strings.HasPrefix(size[len(digits):], unit) {
 				value *= factor
 			}
 		}
-		longest = max(longest, value)
+		greatest = max(greatest, value)
 	}
-	return longest
+	return greatest
 }
 
-// drawScreen draws, of the complete displays of a recorded cnpgate top, which clears the screen before each, the one with the longest queue.
+// busy is the load of a port in percent from which on it counts as busy all the time.
+const busy = 95
+
+// drawScreen draws, of the complete displays of a recorded cnpgate top, which clears the screen before each, the one with the longest queue
+// in front of a busy port.
 func drawScreen(to io.Writer, recorded string) error {
 	displays := strings.Split(recorded, clear)
 	if len(displays) < 3 {
 		return errors.New("the recording has no complete display; expected that of a terminal with cnpgate top")
 	}
 	const character, line, margin = 7.83, 17, 12 // of a monospaced font of 13 px
-	shown := slices.MaxFunc(displays[1:len(displays)-1], func(a, b string) int { return cmp.Compare(queued(a), queued(b)) })
+	shown := slices.MaxFunc(displays[1:len(displays)-1], func(a, b string) int {
+		return cmp.Or(cmp.Compare(min(most(a, "LOAD"), busy), min(most(b, "LOAD"), busy)), cmp.Compare(most(a, "QUEUE"), most(b, "QUEUE")))
+	})
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(shown, "\r", ""), "\n "), "\n")
 	columns := 80
 	for _, l := range lines {

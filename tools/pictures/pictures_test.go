@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestScreen: the complete display with the longest queue is drawn, with what SVG would misread escaped.
+// TestScreen: the complete display with the longest queue in front of a busy port is drawn, with what SVG would misread escaped.
 func TestScreen(t *testing.T) {
-	const short, long = "PORT  QUEUE TX\r\nwan   12KB  1\r\n\r\nx\r\n", "PORT  QUEUE TX\r\nwan   1.9MB 2\r\n\r\nx <&y\r\n"
+	const short, long, idle = "PORT  LOAD QUEUE TX\r\nwan   100% 12KB  1\r\n\r\nx\r\n", "PORT  LOAD QUEUE TX\r\nwan   96%  1.9MB 2\r\n\r\nx <&y\r\n",
+		"PORT  LOAD QUEUE TX\r\nwan   52%  2MB   3\r\n\r\nx\r\n"
 	var out strings.Builder
-	if err := drawScreen(&out, "begin"+clear+short+clear+long+clear+short+clear+"cut"); err != nil {
+	if err := drawScreen(&out, "begin"+clear+short+clear+long+clear+idle+clear+short+clear+"cut"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">wan   1.9MB 2</text>", ">x &lt;&amp;y</text>"} {
+	for _, want := range []string{">wan   96%  1.9MB 2</text>", ">x &lt;&amp;y</text>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the picture lacks %s:\n%s", want, &out)
 		}

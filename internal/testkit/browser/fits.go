@@ -50,7 +50,7 @@ const widest = `(() => {
 
 // misfits lists the texts that leave their boxes. A box that scrolls may be narrower than what is in it, and one with an ellipsis says itself that it is cut.
 const misfits = `(() => {
-	const found = new Set(), slack = 1.5, texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), labels = new Map();
+	const found = new Set(), slack = 1.5, smallest = 8, texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), labels = new Map();
 	const short = (s) => JSON.stringify(s.trim().slice(0, 60));
 	for (let node = texts.nextNode(); node; node = texts.nextNode()) {
 		const e = node.parentElement, text = node.textContent;
@@ -59,6 +59,7 @@ const misfits = `(() => {
 		range.selectNodeContents(node);
 		const rects = [...range.getClientRects()].filter((r) => r.width > 1 && r.height > 1);
 		if (!rects.length) continue;
+		if (Math.max(...rects.map((r) => r.height)) < smallest) found.add("the text " + short(text) + " is less than " + smallest + " pixels high");
 		const picture = e.closest("svg");
 		if (picture) {
 			const box = picture.getBoundingClientRect(), r = range.getBoundingClientRect();

@@ -16,10 +16,11 @@ func TestFitsFinds(t *testing.T) {
 <p id="good">short</p><div style="width: 5em; overflow: auto"><pre>scrolls, however long it is</pre></div>
 <div style="width: 5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap">says that it is cut</div>
 <div style="width: 5em; white-space: nowrap">leaves it, wide</div><div style="width: 5em; overflow: hidden; white-space: nowrap">is cut, silent</div>
-<svg width="100" height="60"><text x="80" y="20">outside</text><text x="2" y="40">one</text><text x="8" y="40">two</text><text x="60" y="52">ok</text></svg>`
+<svg width="100" height="60"><text x="80" y="20">outside</text><text x="2" y="40">one</text><text x="8" y="40">two</text><text x="60" y="52">ok</text></svg>
+<svg width="100" height="20" viewBox="0 0 400 80"><text x="2" y="60">tiny</text></svg>`
 	p := Open(t, "data:text/html,"+url.PathEscape(page), View{Width: 800, Height: 600})
 	found := strings.Join(Eval[[]string](p, misfits), "\n")
-	for _, want := range []string{`"leaves it, wide" leaves its box`, `"is cut, silent" leaves its box`, `"outside" leaves its picture`, `"one" and "two" cover each other`} {
+	for _, want := range []string{`"leaves it, wide" leaves its box`, `"is cut, silent" leaves its box`, `"outside" leaves its picture`, `"one" and "two" cover each other`, `"tiny" is less than 8 pixels high`} {
 		if !strings.Contains(found, want) {
 			t.Errorf("found:\n%s\nexpected %s", found, want)
 		}

@@ -4,25 +4,27 @@ package ontime
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 )
 
-// Cores is what a group of processes had of the machine while it was watched.
+// Cores is what a process group, and what its processes have started in groups of their own, had of the machine while they were watched.
 type Cores struct {
 	group      int
-	raised     bool // whether the group's priority is raised
+	raised     bool // whether their priority is raised
 	stop, done chan struct{}
 	begin      time.Time
 	took       time.Duration
 	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
+	before     map[string]time.Duration // the same, before the watch began
 	ran        map[string]time.Duration // of each thread: how long it had one
 	worst      time.Duration            // the longest wait of a thread, or of what looks, between two looks while there was other work
-	used       map[string]time.Duration // CPU time of each process, up to the last look
+	used       map[int]time.Duration    // CPU time of each process, up to the last look
+	earlier    time.Duration            // CPU time of all, before the watch began
+	counted    map[int]counted          // of each process that ran at the last look
 	ours       time.Duration            // CPU time of all
 	idle       time.Duration            // of all cores, before
 	idled      time.Duration            // of all cores, meanwhile
@@ -38,6 +40,9 @@ type sight struct {
 	ended time.Duration // CPU time of the children that the group's processes have waited for: some come and go between two looks
 }
 
+// counted is what was counted of a process: the CPU time of its threads, and of the children that it has waited for.
+type counted struct{ ran, ended time.Duration }
+
 const (
 	each = 100 * time.Millisecond // between two looks
 	// A thread that waits longer than late between two looks was kept off its core, if other work took some CPU time then.
@@ -48,29 +53,33 @@ const (
 	long = each / 4
 )
 
-// Watch begins to watch a process group, until End.
+// Watch begins to watch a process group and its descendants, until End.
 func Watch(group int) *Cores { return watchGroup(group, false) }
 
 // End ends the watch.
 func (c *Cores) End() { c.end(0) }
 
-// watchGroup begins to watch a process group, and to raise its priority if wanted.
+// watchGroup begins to watch a process group and its descendants, and to raise their priority if wanted.
 func watchGroup(group int, raised bool) *Cores {
 	c := &Cores{group: group, raised: raised, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
-		used: map[string]time.Duration{}, idle: idleTime()}
+		used: map[int]time.Duration{}, counted: map[int]counted{}, idle: idleTime()}
 	c.last = sight{at: c.begin, idle: c.idle}
+	c.look()
+	c.before, c.earlier = maps.Clone(c.waited), c.seen()
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(each)
 		defer tick.Stop()
 		for {
-			c.look()
-			next := time.Now().Add(each)
+			next, last := time.Now().Add(each), false
 			select {
 			case <-c.stop:
-				return
+				last = true
 			case <-tick.C:
-				c.delay = time.Since(next)
+			}
+			c.delay = time.Since(next) // at the end, what looks may have waited for its core, too
+			if c.look(); last {
+				return
 			}
 		}
 	}()
@@ -81,35 +90,34 @@ func watchGroup(group int, raised bool) *Cores {
 func (c *Cores) end(ours time.Duration) {
 	close(c.stop)
 	<-c.done
-	var seen time.Duration
-	for _, used := range c.used {
-		seen += used
-	}
-	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, seen)
+	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, c.seen()-c.earlier)
 }
 
-// look reads the CPU time of each process in the group, and how long each thread has run and waited for a core: the figures of schedstat, in
-// nanoseconds. It raises the group's priority again, if wanted, as a browser lowers its threads'.
-func (c *Cores) look() {
-	if c.raised {
-		raise(c.group)
+// seen is the CPU time of all processes, up to the last look.
+func (c *Cores) seen() (all time.Duration) {
+	for _, used := range c.used {
+		all += used
 	}
+	return all
+}
+
+// look reads the CPU time of each process, and how long each thread has run and waited for a core: the figures of schedstat, in nanoseconds. It
+// raises the priority again, if wanted, as a browser lowers its threads'.
+func (c *Cores) look() {
 	now, longest := sight{at: time.Now(), idle: idleTime(), ran: c.last.ran}, c.delay
-	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range processes {
-		text, _ := os.ReadFile(stat)
-		_, rest, _ := strings.Cut(string(text), ") ")
-		fields := strings.Fields(rest) // state, parent, group
-		if len(fields) < 15 || fields[2] != strconv.Itoa(c.group) {
+	running := processes()
+	var ended time.Duration
+	for pid, p := range running {
+		if !running.below(pid, c.group) {
 			continue
 		}
-		user, _ := strconv.Atoi(fields[11])
-		system, _ := strconv.Atoi(fields[12])
-		c.used[stat] = time.Duration(user+system) * tick
-		user, _ = strconv.Atoi(fields[13])
-		system, _ = strconv.Atoi(fields[14])
-		now.ended += time.Duration(user+system) * tick
-		threads, _ := filepath.Glob(filepath.Dir(stat) + "/task/*/schedstat")
+		if c.raised {
+			raise(p.group)
+		}
+		c.used[pid] = p.used
+		ended += p.ended - c.counted[pid].ended
+		c.counted[pid] = counted{c.counted[pid].ran, p.ended}
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		for _, thread := range threads {
 			text, _ := os.ReadFile(thread)
 			var ran, waited time.Duration
@@ -117,10 +125,18 @@ func (c *Cores) look() {
 				continue
 			}
 			longest = max(longest, waited-c.waited[thread])
+			c.counted[pid] = counted{c.counted[pid].ran + ran - c.ran[thread], p.ended}
 			now.ran += ran - c.ran[thread]
 			c.waited[thread], c.ran[thread] = waited, ran
 		}
 	}
+	for pid, had := range c.counted {
+		if _, runs := running[pid]; !runs {
+			ended -= had.ran + had.ended // counted before
+			delete(c.counted, pid)
+		}
+	}
+	now.ended = c.last.ended + max(0, ended)
 	if now.others(c.last) > some {
 		c.worst = max(c.worst, longest)
 	}
@@ -128,7 +144,6 @@ func (c *Cores) look() {
 }
 
 // others is the CPU time that other work had since an earlier look. What is neither idle nor the group's is theirs, also what the hypervisor took.
-// It is too little in the look at which a process ended that was seen before.
 func (s sight) others(earlier sight) time.Duration {
 	return time.Duration(runtime.NumCPU())*s.at.Sub(earlier.at) - (s.idle - earlier.idle) - (s.ran - earlier.ran) - (s.ended - earlier.ended)
 }
@@ -147,8 +162,8 @@ func (c *Cores) explains() bool { return float64(c.longest()) > much*float64(c.t
 
 // longest is what the thread that waited most has waited.
 func (c *Cores) longest() (waited time.Duration) {
-	for _, w := range c.waited {
-		waited = max(waited, w)
+	for thread, w := range c.waited {
+		waited = max(waited, w-c.before[thread])
 	}
 	return waited
 }

@@ -67,25 +67,73 @@ func TestWatch(t *testing.T) {
 		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		return cmd
 	}
-	watch := func() *Cores {
-		cmd := start(loop + " & " + loop + "; wait")
+	watch := func(work string) *Cores {
+		cmd := start(work + "; sleep 0.3")
 		c := watchGroup(cmd.Process.Pid, true)
 		if err := cmd.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		c.end(cmd.ProcessState.UserTime())
+		used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		if counted := c.last.ran + c.last.ended; counted > used+some {
+			t.Errorf("%s: %v of CPU time counted, %v used", work, counted, used)
+		}
+		c.end(used)
 		return c
 	}
-	if c := watch(); c.longest() < late || c.ours == 0 {
-		t.Errorf("alone: %v", c)
+	work := map[string]string{"its own children": loop + " & " + loop + "; wait", "in groups of their own": "setsid -w sh -c '" + loop + "' & setsid -w sh -c '" + loop + "'; wait"}
+	for name, text := range work {
+		if c := watch(text); c.longest() < late || c.ours == 0 {
+			t.Errorf("%s, alone: %v", name, c)
+		}
 	}
 	other := start("while :; do :; done")
 	raise(other.Process.Pid) // else it gets little beside the group
-	if c := watch(); !c.Busy() || c.others() == 0 {
-		t.Errorf("beside other work: %v", c)
+	for name, text := range work {
+		if c := watch(text); !c.Busy() || c.others() == 0 {
+			t.Errorf("%s, beside other work: %v", name, c)
+		}
 	}
 	_ = syscall.Kill(-other.Process.Pid, syscall.SIGKILL)
 	_ = other.Wait()
+}
+
+// TestWatchBegins: what a group's threads had before the watch began doesn't count.
+func TestWatchBegins(t *testing.T) {
+	cmd := exec.Command("taskset", "-c", "0", "sh", "-c", "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done); i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo; read end")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	c := Watch(cmd.Process.Pid)
+	c.End()
+	_ = in.Close()
+	_ = cmd.Wait()
+	if limit := c.took + some; c.ours > limit || c.longest() > limit {
+		t.Errorf("a shell that waits for its input for %v: %v of CPU time; %v", c.took, c.ours, c)
+	}
+}
+
+// TestBelow: a process of the group and what it has started are watched, also behind one that runs in a group of its own; a table that is read while
+// process IDs are used again may have a cycle.
+func TestBelow(t *testing.T) {
+	running := table{1: {parent: 0, group: 1}, 10: {parent: 1, group: 10}, 11: {parent: 10, group: 10}, 20: {parent: 11, group: 20}, 21: {parent: 20, group: 21}, 30: {parent: 1, group: 30},
+		40: {parent: 41, group: 40}, 41: {parent: 40, group: 40}, 50: {parent: 1, group: 10}}
+	for pid, want := range map[int]bool{1: false, 10: true, 11: true, 20: true, 21: true, 30: false, 40: false, 50: true, 60: false} {
+		if got := running.below(pid, 10); got != want {
+			t.Errorf("process %d: %v, want %v", pid, got, want)
+		}
+	}
 }
 
 func TestPattern(t *testing.T) {

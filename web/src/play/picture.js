@@ -215,7 +215,8 @@ export class Picture {
     const full = (s.rate * s.delay) / 8e9, mid = c.y + c.h / 2;
     this.lane(g, c, mid - 26 * this.scale, this.frame.flying[c.span][0] / full, 1, s.delay);
     this.lane(g, c, mid + 26 * this.scale, this.frame.flying[c.span][1] / full, -1, s.delay);
-    this.text(g, format.time(s.delay) + " one way", c.x + c.w / 2, c.y + c.h + 14 * this.scale);
+    const delays = [format.time(s.delay) + " one way", format.time(s.delay)]; // the depths beside it are wider than their columns
+    this.text(g, delays.find((d) => this.fits(g, d, c.w - 2 * this.gap)) ?? "", c.x + c.w / 2, c.y + c.h + 14 * this.scale);
   }
 
   lane(g, c, y, part, direction, delay) {

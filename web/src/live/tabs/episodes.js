@@ -33,12 +33,16 @@ export const make = ({ state, now }) => {
   const node = el("div", { class: "stack" }, el("section", { class: "panel" }, el("div", { class: "bar" }, el("h2", {}, "Congestion episodes"), el("label", {}, "Timeline", range)),
     el("p", { class: "muted" }, "A queue is congested while senders are notified about it or packets marked. A darker bar had a higher peak."), svg, axis, table.node), detail);
 
+  let drawn = [];
+  new ResizeObserver(() => draw(drawn)).observe(svg);
+
   const choose = (id) => {
     chosen = id;
     update();
   };
 
   const draw = (every) => {
+    drawn = every;
     const since = range.value ? now() - range.value : -Infinity, all = every.filter((e) => end(e, now()) >= since);
     const queues = [...new Set(all.map((e) => e.port + "/" + e.class))].sort().slice(0, most);
     const to = now(), from = range.value ? since : all.length ? Math.min(...all.map(begin)) : to, width = svg.clientWidth || 600, left = Math.min(140, width / 3), span = Math.max(to - from, 1);
