@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,11 +28,11 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-var measurePlanning = flag.Bool("table", false, "measure the table of planning.md, and write it anew; it takes a minute on an idle core")
+var measurePlanning = flag.String("table", "", "measure the rows of planning.md's table that match this, and write them anew; all (.) take a minute on an idle core")
 
 const planningHead = "| Connections | Between | Flow tables, reserved | Resident | Paired | First packets, ns | Later packets, ns |\n|---|---|---|---|---|---|---|\n"
 
-// TestPlanningTable: the table of planning.md says how much memory is reserved for flows, and that all are paired. With -table it is measured anew.
+// TestPlanningTable: the table of planning.md says how much memory is reserved for flows, and that all are paired, between two hosts most. With -table rows are measured anew.
 func TestPlanningTable(t *testing.T) {
 	const page = "planning.md"
 	text := readPage(t, page)
@@ -40,10 +42,19 @@ func TestPlanningTable(t *testing.T) {
 	}
 	begin += len(planningHead)
 	end := begin + strings.Index(text[begin:], "\n\n") + 1
-	if *measurePlanning {
+	if *measurePlanning != "" {
 		var rows strings.Builder
 		for _, r := range planningRows() {
-			rows.WriteString(newPlanned(t, r.connections, r.mix).row(t))
+			head := fmt.Sprintf("| %s | %s |", grouped(int64(r.connections)), planningMixes[r.mix].name)
+			row, kept := strings.CutPrefix(text[begin:end], head)
+			if !kept {
+				_, row, kept = strings.Cut(text[begin:end], "\n"+head)
+			}
+			if row, _, _ = strings.Cut(row, "\n"); !kept || regexp.MustCompile(*measurePlanning).MatchString(head) {
+				rows.WriteString(newPlanned(t, r.connections, r.mix).row(t))
+			} else {
+				rows.WriteString(head + row + "\n")
+			}
 		}
 		if err := os.WriteFile(page, []byte(text[:begin]+rows.String()+text[end:]), 0o644); err != nil {
 			t.Fatal(err)
@@ -57,14 +68,22 @@ func TestPlanningTable(t *testing.T) {
 	}
 	for i, row := range rows {
 		n := want[i].connections
-		if cells := strings.Split(row, " | "); len(cells) != 7 || cells[2] != mebibytes(flowTables(2*n)) || cells[4] != "all" {
-			t.Errorf("%s: %q: expected %s, all paired; go test ./docs -run Planning -table measures it", page, row, mebibytes(flowTables(2*n)))
+		if cells := strings.Split(row, " | "); len(cells) != 7 || cells[2] != mebibytes(flowTables(2*n)) || cells[4] != "all" && (want[i].mix != 0 || number(cells[4]) < n*9/10) {
+			t.Errorf("%s: %q: expected %s, all paired, between two hosts nine of ten; go test ./docs -run Planning -table . measures it", page, row, mebibytes(flowTables(2*n)))
 		}
 	}
-	p := newPlanned(t, want[0].connections, 0)
-	if p.exchange(t, firstRounds); p.paired(t) != want[0].connections {
-		t.Errorf("%d of %d connections are paired", p.paired(t), want[0].connections)
+	for mix, rounds := range []int{5 * firstRounds, firstRounds} {
+		p := newPlanned(t, want[0].connections, mix)
+		if p.exchange(t, rounds); p.paired(t) != want[0].connections {
+			t.Errorf("%s: %d of %d connections are paired after %d rounds", planningMixes[mix].name, p.paired(t), want[0].connections, rounds)
+		}
 	}
+}
+
+// number reads a number with commas, 0 if it is none.
+func number(text string) int {
+	n, _ := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
+	return n
 }
 
 // plannedRow is what a row is of.
@@ -87,6 +106,7 @@ var planningMixes = []struct {
 	name string
 	of   func(i uint32) (a, b uint32)
 }{
+	{"two hosts", func(uint32) (a, b uint32) { return 0, 0 }},
 	{"128 x 128 hosts", func(i uint32) (a, b uint32) { return i % 128, i / 128 % 128 }},
 	{"4,096 hosts and 64 servers", func(i uint32) (a, b uint32) { return i % 4096, i / 4096 % 64 }},
 	{"another pair of hosts each", func(i uint32) (a, b uint32) { return i, i }},

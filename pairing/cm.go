@@ -128,13 +128,33 @@ func (p *Pairing) closeFlows(l *Learner, m *cm.Message, c *cm.Record) bool {
 	if !s.Lock.Try() {
 		return false
 	}
-	g := s.Find(nil, m.Group)
-	held := g != nil && g.Lock().Try()
+	var on [2][store.Depths]*store.Group
+	var n [2]int
+	whole := s.Find(nil, m.Group)
+	for i, port := range [...]uint16{packet.SourcePort(qpn[0], qpn[1]), c.Port()} {
+		n[i] = s.Way(whole, port, &on[i])
+	}
 	s.Lock.Release()
-	if !held {
-		return g == nil
+	for i := range on {
+		for _, g := range on[i][:n[i]] {
+			if !p.closeFlowsIn(l, g, m, qpn, made) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// closeFlowsIn is closeFlows in one group.
+func (p *Pairing) closeFlowsIn(l *Learner, g *store.Group, m *cm.Message, qpn [2]uint32, made int64) bool {
+	s := p.store
+	if !g.Lock().Try() {
+		return false
 	}
 	defer g.Lock().Release()
+	if g.Flows(0)+g.Flows(1) == 0 || g.Hash() != m.Group { // it was dropped
+		return true
+	}
 	for side := range 2 {
 		to, from := qpn[1-side], qpn[side]
 		if c := p.cm.Claim(m.Group, side, to, from); c != nil && c.Time != made {

@@ -2,6 +2,6 @@
 
 package pairing
 
-var connectionCounts = []int{2000, 16_000, 100_000, 1_000_000}
+var connectionCounts = []int{2000, 30_000, 100_000, 1_000_000}
 
 const mostConnections = 1_000_000

@@ -69,9 +69,9 @@
 //
 // # Bounds
 //
-// The caller provides the memory, whose size is fixed: as many flows have a slot as it is made for, whatever hosts they are of, but at most 256 of one
-// direction between two hosts. If all slots are in use, a flow without a peer flow makes way for one whose source has fewer (store). A flow with a peer
-// flow never does, so what is paired stays paired. Flows without a slot are only counted. Each burst adds a budget of comparisons
+// The caller provides the memory, whose size is fixed: as many flows have a slot as it is made for, whatever hosts they are of. If all slots are
+// in use, a flow without a peer flow makes way for one whose source has fewer (store). A flow with a peer flow never does, so what is paired
+// stays paired. Between two hosts with more flows than a group has slots, flows are in branches of the group (branch.go). Flows without a slot are only counted. Each burst adds a budget of comparisons
 // (StartBurst), and every packet that needs more than its track uses some of it. So no traffic can make a worker slow. The caller also
 // provides the time. The package has no goroutine, allocates nothing after Join, and prints nothing.
 package pairing

@@ -41,7 +41,7 @@ func (f *flow) compare(comparisons int) bool { return f.l.spend(comparisons) && 
 
 // enter gives the flow a slot in its group. If there is none, the flow's packets are only counted, and the flow tries again later.
 func (f *flow) enter(p *arrival) bool {
-	f.port, f.last, f.track.slot = p.SrcPort, p.PSN, 0
+	f.port, f.last, f.track.slot, f.slot = p.SrcPort, p.PSN, 0, store.Slot{}
 	s := f.l.pairing.store
 	if f.pace > 0 && f.left() > 0 || !f.l.spend(store.SlotsASide/4) { // it is not yet time for another attempt
 		return false
@@ -76,11 +76,20 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		f.l.skipped()
 		return false, false
 	}
-	defer g.Lock().Release()
-	defer s.Tidy(g)
 	if side == 1 && !f.takeSide(g, key.Scope) {
+		g.Lock().Release()
 		return false, true
 	}
+	if g.Divided() || g.Full(side) {
+		g.Lock().Release()
+		if g = f.place(g, side, source, p); !g.Lock().Try() {
+			s.Tidy(g) // it may be a new branch
+			f.l.skipped()
+			return false, false
+		}
+	}
+	defer g.Lock().Release()
+	defer s.Tidy(g)
 	slot, ok := s.Empty(g, side, p.now, all.answers.ended)
 	if !ok && f.evict(source, false, p.now) {
 		slot, ok = s.Empty(g, side, p.now, all.answers.ended)

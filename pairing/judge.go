@@ -16,12 +16,16 @@ func (f *flow) judge(p *arrival) {
 	if f.slot.Group().Flows(1-f.slot.Side()) == 0 { // no flow of the opposite direction has a slot
 		f.rejoin()
 	}
-	if f.slot.Others() == 0 {
-		return
+	if f.slot.Others() == 0 || !f.judgeInGroup(p) {
+		f.regroup(p)
 	}
+}
+
+// judgeInGroup judges a flow by those of its group, and reports whether one of these may be its peer flow, or if that isn't known.
+func (f *flow) judgeInGroup(p *arrival) (any bool) {
 	if !f.compare(f.slot.Own() + f.slot.Others()) {
 		f.faster()
-		return
+		return true
 	}
 	defer f.unlock()
 	// The verdict is about the flows that have the slots now. A flow that ends meanwhile, and one that gets its index, are not touched.
@@ -29,7 +33,7 @@ func (f *flow) judge(p *arrival) {
 	v := f.l.weigh(&f.slot)
 	if v.why == EvidenceNone {
 		f.l.pairing.answers.clear(f.l.ref(f.index), func(a Answer) bool { return a.State() == Candidate && a.Evidence() != EvidenceCNP })
-		return
+		return false
 	}
 	if v.why == EvidencePort {
 		f.l.counts.change().Evidence[EvidencePort]++
@@ -41,11 +45,12 @@ func (f *flow) judge(p *arrival) {
 	if !v.sure {
 		f.l.pairing.answers.suggest(&f.slot.View, v.peer.Identity().QP(), v.why)
 		f.l.pairing.answers.suggest(&v.peer, p.DestQP, v.why)
-		return
+		return true
 	}
 	if peer, ok := f.slot.Opposite(v.peer.Number()); ok {
 		f.l.pair(&f.slot, &peer, f.slot.Ref(), peer.Ref(), v.why, v.ownPort)
 	}
+	return true
 }
 
 // verdict is the result of a judgement.

@@ -162,7 +162,7 @@ func (l *Learner) observeCNP(k *flowtable.Key) {
 	l.counts.change().Evidence[EvidenceCNP]++
 	key, side := p.groupOf(k)
 	g := s.Find(&key, p.hashOf(&key))
-	if g == nil || g.Flows(1-side) != 1 {
+	if g == nil || g.Flows(1-side) != 1 || g.Divided() {
 		return
 	}
 	if !g.Lock().Try() {

@@ -228,13 +228,25 @@ func (e *Peers) Adopt(r *Remote, own *flowtable.Key, now int64) bool {
 	if !all.store.Lock.Try() {
 		return false
 	}
-	g := all.store.Find(&key, all.hashOf(&key))
+	var on [store.Depths]*store.Group
+	n := all.store.Way(all.store.Find(&key, all.hashOf(&key)), r.Port, &on)
 	all.store.Lock.Release()
-	if g == nil || !g.Lock().Try() {
+	for _, g := range on[:n] {
+		if e.adoptIn(g, &key, side, own, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// adoptIn is Adopt if both flows are in a group.
+func (e *Peers) adoptIn(g *store.Group, key *store.Key, side int, own *flowtable.Key, r *Remote) bool {
+	l, all := e.learner, e.learner.pairing
+	if !g.Lock().Try() {
 		return false
 	}
 	defer g.Lock().Release()
-	if *g.Key() != key {
+	if *g.Key() != *key {
 		return false
 	}
 	flow, ok := only(all.store, g, side, own.DestQP)

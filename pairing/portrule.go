@@ -173,6 +173,10 @@ func formulaSure(f *store.View, pair *portPair) bool {
 		return false
 	}
 	one, other := countPorts(f), countPorts(peer)
+	f.Group().Note(noteCounts(&one, &other))
+	if above, ok := f.Above(); ok {
+		return formulaSureInBranch(f, pair, one.with(above.Noted()), other.with(above.Noted()))
+	}
 	if max(one.flows, other.flows) < smallGroup {
 		return pair.alone
 	}
@@ -247,6 +251,9 @@ func bitsOfPort(flows, shared int) int {
 
 // equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the peer flow of either.
 func equalSure(f, peer *store.View, scratch *[2]portSet) bool {
+	if _, branch := f.Above(); branch { // of few ports
+		return false
+	}
 	if !f.May(peer.Number()) || !peer.May(f.Number()) || !f.Sent().Valid() && !peer.Sent().Valid() ||
 		f.Sent().Valid() && !responded(f, peer) || peer.Sent().Valid() && !responded(peer, f) {
 		return false

@@ -130,7 +130,7 @@ func (f *flow) group(key *store.Key, side int) (g *store.Group, busy bool) {
 	p := f.l.pairing
 	hash := p.hashOf(key)
 	own := p.store.Find(key, hash)
-	if (own == nil || own.Flows(1-side) == 0) && f.flags&remote == 0 {
+	if (own == nil || !own.Holds(1-side)) && f.flags&remote == 0 {
 		if side == 1 {
 			if g := f.l.joined(key); g != nil {
 				return g, false
@@ -157,11 +157,11 @@ func (l *Learner) joined(key *store.Key) (found *store.Group) {
 	proven, several := false, false
 	for _, g := range beside[:n] {
 		of := scopePair{g.Key().Scope, key.Scope}
-		if g.Flows(0) == 0 || g.Refused() {
+		if !g.Holds(0) || g.Refused() {
 			continue
 		}
 		known := l.pairing.scopes.proven(of)
-		if g.Flows(1) > 0 && g.Scopes() != of {
+		if g.Holds(1) && g.Scopes() != of {
 			if known && g.Joins() { // two scopes may be the other one of side 0's
 				l.part(g)
 			}
@@ -203,15 +203,35 @@ func (l *Learner) part(g *store.Group) bool {
 		return false
 	}
 	defer g.Lock().Release()
-	l.partLocked(g)
+	return l.partLocked(g)
+}
+
+// partLocked is part under the group's lock: its pairs end, and those of its branches, and the flows of side 1 have no slot there any more.
+func (l *Learner) partLocked(g *store.Group) bool {
+	var branches [store.Branches]*store.Group
+	n := l.pairing.store.Branches(g, &branches)
+	for i, b := range branches[:n] {
+		if !b.Lock().Try() {
+			for _, b := range branches[:i] {
+				b.Lock().Release()
+			}
+			l.skipped()
+			return false
+		}
+	}
+	l.pairing.scopes.disprove(g.Scopes())
+	g.Refuse()
+	l.clearSide(g)
+	for _, b := range branches[:n] {
+		l.clearSide(b)
+		b.Lock().Release()
+	}
 	return true
 }
 
-// partLocked is part under the group's lock: its pairs end, and the flows of side 1 have no slot there any more.
-func (l *Learner) partLocked(g *store.Group) {
+// clearSide ends the pairs of a group, and takes the slots of side 1.
+func (l *Learner) clearSide(g *store.Group) {
 	p := l.pairing
-	p.scopes.disprove(g.Scopes())
-	g.Refuse()
 	l.budget -= g.Used(1)
 	for n := range g.Used(1) {
 		slot, ok := p.store.Occupied(g, 1, n)
@@ -241,20 +261,21 @@ func (f *flow) takeSide(g *store.Group, scope packet.Scope) bool {
 	if g.Scopes()[1] == scope {
 		return true
 	}
-	if g.Flows(1) > 0 {
-		if f.flags&remote != 0 {
-			return false
-		}
-		f.l.partLocked(g)
+	if g.Holds(1) && (f.flags&remote != 0 || !f.l.partLocked(g)) {
+		return false
 	}
 	g.SetOther(scope)
+	var branches [store.Branches]*store.Group
+	for _, b := range branches[:f.l.pairing.store.Branches(g, &branches)] {
+		b.SetOther(scope)
+	}
 	return true
 }
 
 // rejoin takes the slots of a group's side 1, if side 0 has no flows, but the group of another scope has. Their flows get others in that group,
 // with their next packets.
 func (f *flow) rejoin() {
-	if f.slot.Side() == 0 || f.flags&remote != 0 || !f.l.spend(store.MaxBeside) {
+	if f.slot.Side() == 0 || f.flags&remote != 0 || f.slot.Group().Divided() || !f.l.spend(store.MaxBeside) {
 		return
 	}
 	s := f.l.pairing.store

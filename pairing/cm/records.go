@@ -210,6 +210,9 @@ func (r *Records) About(m *Message, by int) *Record {
 	return c
 }
 
+// Port is the connection's UDP source port by the REQ's flow label, 0 for any.
+func (c *Record) Port() uint16 { return c.port }
+
 // QPs returns the QPs of a connection by side, and when its claims were made; ok is false before both are known.
 func (c *Record) QPs() (qpn [2]uint32, made int64, ok bool) { return c.qpn, c.time, c.have == 3 }
 

@@ -74,7 +74,7 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 		if g.index == 0 || !g.lock.Try() {
 			continue
 		}
-		alone := g.attached[0]+g.attached[1] == 1
+		alone := g.attached[0]+g.attached[1] == 1 && g.branches.Load() == 0
 		switch flows := slot.burden(now, ended); {
 		case slot.Ref() == 0:
 			s.detach(&slot.View)

@@ -20,7 +20,7 @@ type modelStore struct {
 func never(Ref) bool { return false }
 
 // begin gives a new flow a slot as pairing does, and returns false if it gets none.
-func (m *modelStore) begin(t *rapid.T, k Key, side int) (r Ref, ok bool) {
+func (m *modelStore) begin(t *rapid.T, k Key, side int, port uint16) (r Ref, ok bool) {
 	source := k.Hosts[side].Lo * 0x9e3779b97f4a7c15
 	most := m.unpaired.count(source)
 	hash := k.Hash(&[6]uint64{1, 2, 3, 4, 5, 6})
@@ -30,6 +30,22 @@ func (m *modelStore) begin(t *rapid.T, k Key, side int) (r Ref, ok bool) {
 	}
 	if g == nil {
 		return 0, false
+	}
+	var on [Depths]*Group
+	n := m.Way(g, port, &on)
+	for _, g = range on[:n] {
+		if !g.Full(side) {
+			break
+		}
+	}
+	if g.Full(side) {
+		b := m.MakeBranch(g, port)
+		if b == nil && m.evict(t, source, most, true) {
+			b = m.MakeBranch(g, port)
+		}
+		if b != nil {
+			g = b
+		}
 	}
 	g.Lock().Try()
 	slot, ok := m.Empty(g, side, m.now, never)
@@ -88,12 +104,16 @@ func (m *modelStore) check(t *rapid.T) {
 		}
 	}
 	nodes, slots, groups := 0, 0, 0
+	branches := make([]uint32, len(m.groups))
 	for _, x := range m.heads {
 		for ; x != 0; x = m.groups[x].next {
 			g := &m.groups[x]
 			groups++
-			if g.attached[0]+g.attached[1] == 0 {
-				t.Fatalf("group %d has no slots", x)
+			if g.attached[0]+g.attached[1] == 0 && g.branches.Load() == 0 {
+				t.Fatalf("group %d has no slots and no branches", x)
+			}
+			if g.depth > 0 {
+				branches[g.beside[0]]++
 			}
 			for side := range 2 {
 				n := 0
@@ -108,6 +128,11 @@ func (m *modelStore) check(t *rapid.T) {
 				slots += n
 				nodes += m.below(g.trees[side], int(g.heights[side]))
 			}
+		}
+	}
+	for x, n := range branches {
+		if got := m.groups[x].branches.Load(); n > 0 && n != got {
+			t.Fatalf("group %d has %d branches, %d are counted", x, n, got)
 		}
 	}
 	free := 0
@@ -148,20 +173,21 @@ func (m *modelStore) below(x uint32, height int) (n int) {
 // evicted are only flows without a peer flow.
 func TestStoreModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &modelStore{Store: newStore(rapid.IntRange(1, 400).Draw(t, "flows")), flows: map[Ref]Slot{}, pairs: map[Ref]Ref{}, from: map[Ref]uint64{}}
+		m := &modelStore{Store: newStore(rapid.IntRange(1, 3000).Draw(t, "flows")), flows: map[Ref]Slot{}, pairs: map[Ref]Ref{}, from: map[Ref]uint64{}}
 		hosts := rapid.SampledFrom([]uint64{1, 2, 20, 1000}).Draw(t, "hosts")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			m.now += searchPause / 2
 			k := Key{Hosts: [2]packet.Addr{{Lo: rapid.Uint64Range(1, hosts).Draw(t, "a")}, {Lo: rapid.Uint64Range(1, hosts).Draw(t, "b")}}}
-			many := rapid.IntRange(1, 270).Draw(t, "many")
+			ports := rapid.SampledFrom([]uint32{1, 3, 1 << 16}).Draw(t, "ports")
+			many := rapid.IntRange(1, 600).Draw(t, "many")
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0: // connections
-				for range many {
-					a, there := m.begin(t, k, 0)
-					b, back := m.begin(t, k, 1)
+				for i := range many {
+					port := uint16(uint32(i) * 40503 % ports)
+					a, there := m.begin(t, k, 0, port)
+					b, back := m.begin(t, k, 1, port)
 					slot, here := m.flows[a]
-					if there && back && here {
-						peer := m.flows[b]
+					if peer := m.flows[b]; there && back && here && peer.g == slot.g {
 						slot.Pair(&peer, false)
 						m.pairs[a], m.pairs[b] = b, a
 						delete(m.from, a)
@@ -171,15 +197,15 @@ func TestStoreModel(t *testing.T) {
 			case 1: // a source that sends to many
 				for i := range many {
 					k.Hosts[1].Lo = uint64(1<<20 + i)
-					m.begin(t, k, 0)
+					m.begin(t, k, 0, 0)
 				}
 			case 2: // flows of one direction between two hosts
-				for range many {
-					m.begin(t, k, 1)
+				for i := range many {
+					m.begin(t, k, 1, uint16(uint32(i)*40503%ports))
 				}
 			default: // flows end
 				for ; many > 0; many-- {
-					r := MakeRef(0, 1, rapid.Uint32Range(1, max(m.next, 1)).Draw(t, "flow"))
+					r := MakeRef(0, 1, 1+uint32(many)*2654435761%max(m.next, 1))
 					slot, lives := m.flows[r]
 					if !lives {
 						continue

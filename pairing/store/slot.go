@@ -72,7 +72,7 @@ func (g *Group) Scopes() [2]packet.Scope {
 }
 
 // Joins reports whether flows of two scopes are in the group.
-func (g *Group) Joins() bool { s := g.Scopes(); return g.Flows(1) > 0 && s[0] != s[1] }
+func (g *Group) Joins() bool { s := g.Scopes(); return g.Holds(1) && s[0] != s[1] }
 
 // SetOther sets the scope of side 1, under both locks, while it has no flows.
 func (g *Group) SetOther(s packet.Scope) { g.other.Store(uint64(s)) }
@@ -83,7 +83,7 @@ func (g *Group) Refuse() { g.refused = true }
 
 // Refused reports whether it was.
 func (g *Group) Refused() bool {
-	g.refused = g.refused && g.Flows(0)+g.Flows(1) > 0
+	g.refused = g.refused && (g.Holds(0) || g.Holds(1))
 	return g.refused
 }
 

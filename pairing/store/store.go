@@ -6,7 +6,7 @@
 //
 // A store is made for a number of flows. It has a slot for each, and a group for every two of them: so as many connections fit if each is
 // between another pair of hosts as if they share pairs of hosts. A side with one slot has that slot's number in its group. A side with more
-// has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide.
+// has a tree of nodes, each with 16 numbers: one level up to 16 slots, two up to SlotsASide. A full group has branches, by UDP source port (branch.go).
 //
 // A flow that ends leaves its slot empty, for a later flow of its side. If the store needs a slot or a group and has none, it looks at some
 // slots, and takes back the empty ones, with their nodes and groups (Reclaim). If that isn't enough, the caller may
@@ -25,7 +25,7 @@ import (
 const (
 	nodeBits   = 4
 	levels     = 2
-	SlotsASide = 1 << (nodeBits * levels) // flows of one direction between two hosts that can be paired
+	SlotsASide = 1 << (nodeBits * levels) // flows of one direction in a group
 	rowWords   = SlotsASide / 64
 
 	maxChain  = 64 // groups with the same hash that a search checks
@@ -124,16 +124,21 @@ type Group struct {
 	hash  uint64
 	next  uint32 // the next group of the same head, or the next free one
 	index uint32 // in Store.groups
-	// beside are the next and the previous group of the same head of Store.hosts, 0 for none.
+	// beside are the next and the previous group of the same head of Store.hosts, 0 for none. A branch has the group that it is a branch of.
 	beside [2]uint32
-	full   [2]int64 // under Store.Lock: a side had SlotsASide flows, none of which had ended; no search until then, ns
+	full   int64 // under Store.Lock: a side was full of flows, none of which had ended; no search until then, ns
 	// other is the scope of side 1, at the lower gateway port. It differs from the key's, which is side 0's, if the directions have other tags.
 	other   atomic.Uint64 // a packet.Scope
 	refused bool          // another scope was on side 1, which was wrong
+	depth   uint8         // 0 for all ports, else that of a branch, and its number at that depth
+	number  uint16
 	// lock is needed to assign slots of the group, and to change the results of comparing its flows.
 	lock Lock
 	// used is the number of slots that were ever assigned, from 0 on; flows is the number of flows that have one now.
 	used, flows [2]atomic.Int32
+
+	branches atomic.Uint32 // of this group; written under Store.Lock
+	noted    atomic.Uint32
 
 	// trees lead to the slots of each side, under both locks to change: a slot's number if the height is 0, else a node's.
 	trees    [2]uint32
@@ -144,13 +149,15 @@ type Group struct {
 }
 
 // Find returns the group with a hash and a key, or nil. With nil as the key the hash is enough.
-func (s *Store) Find(k *Key, h uint64) *Group {
-	x := s.heads[h%uint64(len(s.heads))]
+func (s *Store) Find(k *Key, h uint64) *Group { return s.group(k, h, 0, 0) }
+
+func (s *Store) group(k *Key, h uint64, depth uint8, number uint16) *Group {
+	x := *s.head(h, depth, number)
 	for range maxChain {
 		if x == 0 {
 			break
 		}
-		if g := &s.groups[x]; g.hash == h && (k == nil || g.key == *k) {
+		if g := &s.groups[x]; g.hash == h && g.depth == depth && g.number == number && (k == nil || g.key == *k) {
 			return g
 		}
 		x = s.groups[x].next
@@ -163,6 +170,19 @@ func (s *Store) Make(k *Key, h uint64) *Group {
 	if g := s.Find(k, h); g != nil {
 		return g
 	}
+	g := s.newGroup(k, h, 0, 0)
+	if g != nil {
+		s.linkBeside(g)
+	}
+	return g
+}
+
+// head is where the chain of a group begins.
+func (s *Store) head(h uint64, depth uint8, number uint16) *uint32 {
+	return &s.heads[(h^(uint64(depth)<<16|uint64(number))*golden)%uint64(len(s.heads))]
+}
+
+func (s *Store) newGroup(k *Key, h uint64, depth uint8, number uint16) *Group {
 	x := s.freeGroup
 	switch {
 	case x != 0:
@@ -172,23 +192,32 @@ func (s *Store) Make(k *Key, h uint64) *Group {
 	default:
 		return nil
 	}
-	g, head := &s.groups[x], &s.heads[h%uint64(len(s.heads))]
-	g.key, g.hash, g.index = *k, h, x
-	g.full, g.refused = [2]int64{}, false
+	g, head := &s.groups[x], s.head(h, depth, number)
+	g.key, g.hash, g.index, g.depth, g.number = *k, h, x, depth, number
+	g.full, g.refused = 0, false
+	g.noted.Store(0)
 	g.next, *head = *head, x
-	s.linkBeside(g)
 	return g
 }
 
-// drop frees a group that has no slots.
+// drop frees a group that has no slots and no branches, and the one whose last branch it was, if that one has no slots and is not in use.
 func (s *Store) drop(g *Group) {
-	link := &s.heads[g.hash%uint64(len(s.heads))]
+	link := s.head(g.hash, g.depth, g.number)
 	for *link != g.index {
 		link = &s.groups[*link].next
 	}
 	*link = g.next
-	s.unlinkBeside(g)
 	g.next, s.freeGroup = s.freeGroup, g.index
+	if g.depth == 0 {
+		s.unlinkBeside(g)
+		return
+	}
+	above := &s.groups[g.beside[0]]
+	above.branches.Add(^uint32(0))
+	if above.lock.Try() { // otherwise a flow is about to get a slot there
+		s.Tidy(above)
+		above.lock.Release()
+	}
 }
 
 func (s *Store) linkBeside(g *Group) {
@@ -241,10 +270,10 @@ func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot
 			}
 		}
 	}
-	if used < SlotsASide {
+	if used < g.slots() {
 		return s.attach(g, side, used)
 	}
-	if now < g.full[side] {
+	if now < g.full {
 		return Slot{}, false
 	}
 	for n := range used {
@@ -252,7 +281,7 @@ func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot
 			return slot, true
 		}
 	}
-	g.full[side] = now + searchPause
+	g.full = now + searchPause
 	return Slot{}, false
 }
 

@@ -33,9 +33,9 @@ func (s *Store) detach(v *View) bool {
 	return true
 }
 
-// Tidy drops a group that has no slots, under both locks.
+// Tidy drops a group that has no slots and no branches, under both locks.
 func (s *Store) Tidy(g *Group) {
-	if g.attached[0]+g.attached[1] == 0 {
+	if g.attached[0]+g.attached[1] == 0 && g.branches.Load() == 0 {
 		s.drop(g)
 	}
 }

@@ -7,7 +7,7 @@ import "path/filepath"
 
 // health compares following connections with not doing so.
 func health() group {
-	return besides("fwd_mixed_health", "as fwd_mixed, health followed", "none followed",
+	return besides("fwd_mixed_health", "health followed", "none followed",
 		func(b *bench, l *layout) (*process, error) { return b.gatewayOf(l, nil) },
 		func(b *bench, l *layout) (*process, error) {
 			return b.gatewayOf(l, func(s *gatewaySetup) { s.NoHealth = true })
@@ -16,7 +16,7 @@ func health() group {
 
 // asked compares a gateway whose page is open with one that nobody asks.
 func asked() group {
-	return besides("fwd_mixed_asked", "as fwd_mixed, a page open", "nobody asks",
+	return besides("fwd_mixed_asked", "a page open", "nobody asks",
 		func(b *bench, l *layout) (*process, error) {
 			return b.runningOf(l, "asked", func(s *gatewaySetup) { s.Asked = true })
 		}, alone)
@@ -30,7 +30,7 @@ func fleet() group {
 			return b.runningOf(l, "fleet"+number10(i), func(s *gatewaySetup) { s.Fleet = sections[i] })
 		}
 	}
-	return besides("fwd_mixed_fleet", "as fwd_mixed, in a fleet of two", "alone",
+	return besides("fwd_mixed_fleet", "in a fleet of two", "alone",
 		func(b *bench, l *layout) (p *process, err error) {
 			if sections, err = b.fleetOfTwo(); err != nil {
 				return nil, err
@@ -65,7 +65,7 @@ func besides(name, what, peer string, with, without starter, others ...starter) 
 			}
 			longer := *b
 			if !b.short {
-				longer.time, longer.runs = 20*b.time, max(b.runs/8, 1)
+				longer.time, longer.aStart = 20*b.time, max(b.aStart/4, 1)
 			}
 			return longer.compareOne(&rows[0], sides[0], sides[1])
 		},

@@ -18,14 +18,13 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// traffic describes a capture: one frame of each flow, in random order. All frames have the same length.
+// traffic describes a capture: one frame of each flow, in random order.
 type traffic struct {
 	flows   int
 	first   int // number of the first flow: captures with other numbers share none
 	v6      bool
-	vlan    bool // frames have one 802.1Q tag
 	payload int  // bytes of data a packet
-	packed  bool // in buffers of minimum size: a capture of many frames then uses less cache
+	imix    bool // frames of imix's lengths, in turn; payload isn't used
 	cnps    bool // the frames are the receivers' CNPs to the senders of the flows, IPv4 without a tag
 }
 
@@ -37,15 +36,26 @@ const hosts = 4096
 
 // write makes the capture file, the same one every time.
 func (t traffic) write(path string) error {
-	frame := t.frame()
+	all := [][]byte{t.frame()}
+	if t.imix {
+		all = nil
+		for _, length := range imix {
+			t.payload = smallest + max(length-len(traffic{payload: smallest}.frame()), 0)
+			all = append(all, t.frame())
+		}
+	}
 	return writeCapture(path, func(yield func([]byte) bool) {
-		for _, flow := range t.order() {
+		for i, flow := range t.order() {
+			frame := all[i%len(all)]
 			if t.put(frame, t.first+int(flow)); !yield(frame) {
 				return
 			}
 		}
 	})
 }
+
+// imix is the lengths of frames that RFC 6985 calls simple IMIX, without FCS; a RoCEv2 frame with data has at least 62.
+var imix = []int{60, 572, 60, 572, 60, 60, 1514, 572, 60, 60, 572, 60}
 
 // writeCapture makes a capture file of frames.
 func writeCapture(path string, frames iter.Seq[[]byte]) (err error) {
@@ -92,19 +102,13 @@ func (t traffic) frame() []byte {
 	if t.v6 {
 		r.Src, r.Dst = "fd00:a::", "fd00:b::"
 	}
-	if t.vlan {
-		r.Tags = []uint32{0x8100<<16 | 100}
-	}
 	r.Size = len(r.Frame()) + t.payload
 	return r.Frame()
 }
 
 // put sets a flow's fields in the frame: addresses, destination QP, checksum and ICRC.
 func (t traffic) put(frame []byte, flow int) {
-	l3 := packet.EthernetLen
-	if t.vlan {
-		l3 += packet.VLANTagLen
-	}
+	const l3 = packet.EthernetLen
 	l4 := l3 + packet.IPv4Len
 	src, dst := frame[l3+12:l3+16], frame[l3+16:l3+20]
 	if t.v6 {

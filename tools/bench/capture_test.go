@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -15,16 +16,15 @@ import (
 
 // TestCapture: a capture holds one sound RoCEv2 data packet of each flow, and captures that begin elsewhere share no flow with it.
 func TestCapture(t *testing.T) {
-	for _, c := range []traffic{{}, {v6: true}, {vlan: true}} {
-		v6 := c.v6
+	for _, v6 := range []bool{false, true} {
 		for _, payload := range []int{smallest, 1024} {
 			seen := map[flowtable.Key]bool{}
 			order := []uint32{}
 			for first := 0; first < 2*hosts; first += hosts {
-				for _, frame := range captured(t, traffic{flows: hosts, first: first, v6: v6, vlan: c.vlan, payload: payload}) {
+				for _, frame := range captured(t, traffic{flows: hosts, first: first, v6: v6, payload: payload}) {
 					var p packet.Parsed
 					packet.Parse(frame, uint32(len(frame)), &p)
-					if p.Kind != packet.RoCEv2 || !p.Opcode.HasPayload() || p.ECN != packet.ECT0 || (p.Family == 6) != v6 || (p.Tags == 1) != c.vlan {
+					if p.Kind != packet.RoCEv2 || !p.Opcode.HasPayload() || p.ECN != packet.ECT0 || (p.Family == 6) != v6 {
 						t.Fatalf("the frame is %+v", p)
 					}
 					if data := int(p.ICRC) - int(p.Payload); data != payload {
@@ -55,6 +55,21 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// TestIMIX: frames have the lengths of IMIX, in their proportions, and right ICRCs.
+func TestIMIX(t *testing.T) {
+	lengths := map[int]int{}
+	for _, frame := range captured(t, traffic{flows: 1200, payload: smallest, imix: true}) {
+		var p packet.Parsed
+		if packet.Parse(frame, uint32(len(frame)), &p); p.Kind != packet.RoCEv2 || !packet.VerifyICRC(frame, &p) {
+			t.Fatalf("the frame is %+v", p)
+		}
+		lengths[len(frame)]++
+	}
+	if want := map[int]int{62: 700, 572: 400, 1514: 100}; !maps.Equal(lengths, want) {
+		t.Errorf("lengths %v, expected %v", lengths, want)
+	}
+}
+
 func captured(t *testing.T, c traffic) [][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.pcap")
@@ -68,7 +83,7 @@ func captured(t *testing.T, c traffic) [][]byte {
 func TestCaptureNames(t *testing.T) {
 	b := bench{dir: t.TempDir()}
 	paths := map[string]bool{}
-	all := []traffic{{}, {v6: true}, {vlan: true}, {payload: smallest}, {first: 8}}
+	all := []traffic{{}, {v6: true}, {imix: true}, {payload: smallest}, {first: 8}}
 	for _, c := range all {
 		c.flows = 8
 		var l layout

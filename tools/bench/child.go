@@ -194,6 +194,9 @@ func (f *family) remove(p *os.Process) {
 	delete(f.alive, p)
 }
 
+// killed is the longest that killed programs take to end.
+const killed = 5 * time.Second
+
 // killOnSignal ends the programs, waits until they are gone, calls then and exits, when a signal asks the process to stop.
 func (f *family) killOnSignal(then func()) {
 	signals := make(chan os.Signal, 1)
@@ -207,8 +210,16 @@ func (f *family) killOnSignal(then func()) {
 		}
 		alive := slices.Collect(maps.Keys(f.alive))
 		f.mutex.Unlock()
-		for _, p := range alive {
-			_, _ = p.Wait() // or whoever started it has
+		gone := make(chan struct{})
+		go func() {
+			for _, p := range alive {
+				_, _ = p.Wait() // or whoever started it has
+			}
+			close(gone)
+		}()
+		select {
+		case <-gone:
+		case <-time.After(killed): // a program with a traced thread is gone when the tracer is, which is this process
 		}
 		then()
 		os.Exit(128 + int(s.(syscall.Signal)))

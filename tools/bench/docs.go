@@ -57,29 +57,22 @@ func replaceFigures(document, begin, figures string) (string, error) {
 	return head + begin + "\n" + figures + "\n" + figuresEnd + after, nil
 }
 
-// headlines are the rows whose figures lead docs/performance.md.
-var headlines = []struct{ name, traffic string }{
-	{"nic_mixed_cold_csum", "mixed, as in captures: opcodes, IPv4 and IPv6, VLANs, CNPs, CM; headers in memory"},
-	{"nic_mixed_cold_5tswap", "the same"},
-	{"nic_mixed_warm_csum", "the same, headers in L3"},
-	{"nic64v6_1k_cold_csum", "IPv6, 1,024 flows, headers in memory"},
-	{"nic64_1m_cold_csum", "IPv4, 1,048,576 flows, headers in memory"},
-	{"fwd1k_csum", "payloads of 1 KB, IPv4, 1,024 flows, on ports that copy frames"},
-}
-
-// headline is the first table of docs/performance.md, and the cores that ports need.
+// headline is the first table of docs/performance.md, of traffic on ports like a NIC's, and the cores that ports need.
 func (r *result) headline() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "One core (%s) forwards:\n\n| Traffic | cnpgate | Beside it | Ratio | 95 %% interval |\n|---|---|---|---|---|\n", r.Machine.core())
-	for _, h := range headlines {
-		x := r.row(h.name)
-		switch {
-		case x == nil:
-			fmt.Fprintf(&t, "| %s | not measured | | | |\n", h.traffic)
-		case x.Error != "":
-			fmt.Fprintf(&t, "| %s | %s | %s | | |\n", h.traffic, x.Error, x.Peer)
-		default:
-			fmt.Fprintf(&t, "| %s | %.3g %s | %s: %.3g | %.3g | %.3g to %.3g |\n", h.traffic, *x.Value, x.Unit, x.Peer, *x.PeerValue, *x.Ratio, *x.RatioLow, *x.RatioHigh)
+	fmt.Fprintf(&t, "One core forwards:\n\n| Row | Traffic | cnpgate | Ratio to `csum` | to `5tswap` | to `io` |\n|---|---|---|---|---|---|\n")
+	for _, g := range groups() {
+		if csum := r.row(g.name + besideCsum); strings.HasPrefix(g.name, "nic") && (csum == nil || csum.Error != "") {
+			fmt.Fprintf(&t, "| `%s` | not measured | | | | |\n", g.name)
+		} else if strings.HasPrefix(g.name, "nic") {
+			fmt.Fprintf(&t, "| `%s` | %s | %.3g %s | %s |", g.name, csum.What, *csum.Value, csum.Unit, csum.ratio())
+			for _, mode := range []string{"_5tswap", "_io"} {
+				if x := r.row(g.name + mode); x != nil && x.Error == "" {
+					fmt.Fprintf(&t, " %.3g", *x.Ratio)
+				}
+				t.WriteString(" |")
+			}
+			t.WriteString("\n")
 		}
 	}
 	rates := r.rates()

@@ -34,7 +34,7 @@ func madeUp() *result {
 	add("cost_128k_csum", "ns", "testpmd csum", 0, true, []float64{100, 150, 200}, []float64{100, 100, 100})
 	add("cost_1m_csum", "ns", "testpmd csum", 0, true, []float64{140, 140, 140}, []float64{110, 110, 110})
 	add("cost_10m_csum", "ns", "testpmd csum", 0, true, []float64{170, 170, 170}, []float64{120, 120, 120})
-	r.Rows = append(r.Rows, row{Name: "fwd64_10m_packed_io", What: "many flows", Unit: "Mpps", Peer: "testpmd io", Error: "left out: it needs 15 GiB"})
+	r.Rows = append(r.Rows, row{Name: "nic64_32k_ovs", What: "many flows", Unit: "Mpps", Peer: "OVS-DPDK", Error: "left out: it needs 15 GiB"})
 	return &r
 }
 
@@ -68,7 +68,13 @@ func TestGolden(t *testing.T) {
 func TestHeadlineOfNothing(t *testing.T) {
 	r := result{}
 	got := r.headline()
-	if n := strings.Count(got, "not measured"); n != len(headlines)+len(sizes)*len(portRates) {
+	leading := 0
+	for _, g := range groups() {
+		if strings.HasPrefix(g.name, "nic") {
+			leading++
+		}
+	}
+	if n := strings.Count(got, "not measured"); leading == 0 || n != leading+len(sizes)*len(portRates) {
 		t.Errorf("%d figures are missing in\n%s", n, got)
 	}
 }

@@ -30,7 +30,7 @@ type gatewaySetup struct {
 	API       string // path of the API's socket
 	Asked     bool   // the API is asked for what a page shows
 	Fleet     string // the configuration's section, "" for none
-	Short     bool   // a run that only shows that it works: measure at once
+	Short     bool   // measure at once: a run that only shows that it works, or on devices that cost more than what settles
 	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
@@ -108,7 +108,7 @@ func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, erro
 
 // child starts this program as a process that runs cnpgate's code, behind the arguments of a program that starts it.
 func (b *bench) child(command string, s *gatewaySetup, behind ...string) (*process, error) {
-	s.Short = b.short
+	s.Short = s.Short || b.short
 	setup, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,35 +17,36 @@ func groups() []group {
 		return t
 	}
 	million := traffic{flows: 1 << 20, payload: smallest}
-	packed := traffic{flows: 1 << 20, payload: smallest, packed: true}
-	all := onNIC("nic_mixed", "as in captures", (*bench).mixed, goals{"csum": 1, "5tswap": 0.9})
-	for _, g := range slices.Concat(
-		onNIC("nic64_1k", "64-byte class, IPv4, 1,024 flows", bothOf(few(traffic{})), goals{"csum": 1, "5tswap": 0.9}),
-		onNIC("nic64v6_1k", "64-byte class, IPv6, 1,024 flows", bothOf(few(traffic{v6: true})), goals{"csum": 1, "5tswap": 0.9}),
-	) {
-		all = append(all, more(g))
+	millionV6 := traffic{flows: 1 << 20, payload: smallest, v6: true}
+	all := slices.Concat(
+		onNIC("nic_mixed", "as in captures", (*bench).mixed, goals{"io": 0, "5tswap": 0.9, "csum": 1}),
+		onNIC("nic64_1k", "64-byte class, IPv4", bothOf(few(traffic{})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
+		onNIC("nic64v6_1k", "64-byte class, IPv6", bothOf(few(traffic{v6: true})), goals{"io": 0, "5tswap": 0.9, "csum": 1}),
+		onNIC("nic1k", "1 KB payload, IPv4", bothOf(few(traffic{payload: 1 << 10})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
+		onNIC("nic_imix", "IMIX, IPv4", bothOf(few(traffic{imix: true})), goals{"io": 0, "5tswap": 0, "csum": 1})[:1],
+		onNIC("nic64_1m", "64-byte class, IPv4, 1 Mi flows", bothOf(million), goals{"io": 0, "5tswap": 0, "csum": 0.85})[:1],
+		onNIC("nic64v6_1m", "64-byte class, IPv6, 1 Mi flows", bothOf(millionV6), goals{"io": 0, "5tswap": 0, "csum": 0.85})[:1],
+	)
+	for i := range all {
+		switch g := &all[i]; {
+		case strings.HasSuffix(g.name, "_1m_cold"):
+			*g = needs(*g, 3, 1.5)
+		case !strings.HasPrefix(g.name, "nic_mixed"):
+			g.more = true
+		}
 	}
-	all = append(all, needs(onNIC("nic64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", bothOf(million), goals{"csum": 0.85})[0], 3, 1.5))
 	all = append(all, []group{
 		forwardingOf("fwd_mixed", "as in captures", (*bench).mixed, "", goals{"csum": 0.89}),
-		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.89}),
-		forwarding("fwd64v6_1k", "64-byte class, IPv6, 1,024 flows", few(traffic{v6: true}), "", goals{"csum": 0.79}),
-		more(forwarding("fwd64vlan_1k", "64-byte class, IPv4 behind one 802.1Q tag, 1,024 flows", few(traffic{vlan: true}), "", goals{"csum": 0.88})),
-		forwarding("fwd1k", "payloads of 1 KB, IPv4, 1,024 flows", few(traffic{payload: 1 << 10}), "", goals{"csum": 0.92, "io": 0.72}),
-		more(forwarding("fwd1kv6", "payloads of 1 KB, IPv6, 1,024 flows", few(traffic{payload: 1 << 10, v6: true}), "", nil)),
-		forwarding("fwd4k", "payloads of 4 KB, IPv4, 1,024 flows", few(traffic{payload: 4 << 10}), "", nil),
-		forwarding("ecn64_1k", "as fwd64_1k, every packet marked CE", few(traffic{}), "mark", goals{"csum": 0.8}),
-		large(forwarding("fwd64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", million, "", goals{"csum": 0.79})),
-		large(forwarding("fwd64v6_1m", "64-byte class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
-		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 bytes", packed, "", nil)),
-		huge(forwarding("fwd64_10m_packed", "as fwd64_1m_packed, 10,485,760 flows",
-			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
-		floor(), workers(), cnps(), health(), asked(), fleet(),
-		notifying("notify", "Long-haul CNP (RoCEv2, IPv4) for every packet", "long-haul-cnp", traffic{}, 8),
-		notifying("notify_fast_cnp", "Fast CNP for every packet", "fast-cnp", traffic{v6: true}, 6),
-		more(notifying("notify_icmpv6", "Long-haul CNP (ICMPv6) for every packet", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
-		waiting("reaction", "from a packet over K_max to its notification", "notify", 3),
-		waiting("latency", "from fabric to WAN port, idle", "", 3),
+		forwarding("fwd64_1k", "64-byte class, IPv4", few(traffic{}), "", goals{"csum": 0.89}),
+		forwarding("fwd64v6_1k", "the same, IPv6", few(traffic{v6: true}), "", goals{"csum": 0.79}),
+		forwarding("fwd1k", "1 KB payload, IPv4", few(traffic{payload: 1 << 10}), "", goals{"csum": 0.92}),
+		forwarding("ecn64_1k", "as fwd64_1k, each marked CE", few(traffic{}), "mark", goals{"csum": 0.8}),
+		floor(), workers(), onVeth(), cnps(), health(), asked(), fleet(),
+		notifying("notify", "Long-haul CNP, RoCEv2", "long-haul-cnp", traffic{}, 8),
+		notifying("notify_fast_cnp", "Fast CNP", "fast-cnp", traffic{v6: true}, 8),
+		more(notifying("notify_icmpv6", "Long-haul CNP, ICMPv6", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
+		waiting("reaction", "to a packet over K_max", "notify", 3),
+		waiting("latency", "fabric to WAN, idle", "", 3),
 		hashing("_1k", 1<<10, 1, 1), needs(hashing("", 1<<20, 1.1, 1), 2, 0.5),
 	}...)
 	for _, flows := range growth {
@@ -52,18 +55,14 @@ func groups() []group {
 		case flows.flows == growth[0].flows:
 			g = more(g)
 		case flows.flows > 1<<20:
-			g = huge(g)
+			g = needs(g, 12, 9)
 		case flows.flows > 1<<16:
-			g = large(g)
+			g = needs(g, 3, 1.5)
 		}
 		all = append(all, g)
 	}
 	return append(all, remembering("flow_octets", "flow_rss_1m", "1,048,576", 1<<20), needs(remembering("flow_octets_10m", "flow_rss_10m", "10,485,760", 10<<20), 2, 0))
 }
-
-// large and huge set the needs of a group: two programs with a million frames each, or with ten million.
-func large(g group) group { return needs(g, 7, 5.5) }
-func huge(g group) group  { return needs(g, 15, 10.5) }
 
 func more(g group) group {
 	g.more = true
@@ -77,12 +76,12 @@ func needs(g group, gib, hugepages float64) group {
 
 // ---- forwarding, beside testpmd
 
-var modes = []string{"io", "mac", "5tswap", "csum"}
+var modes = []string{"io", "5tswap", "csum"}
 
-// goals are the least ratios to testpmd's modes.
+// goals are the modes beside which traffic is measured, and the least ratios; 0: any.
 type goals map[string]float64
 
-// forwarding is the rows of one kind of traffic, one for each of testpmd's modes.
+// forwarding is the rows of one kind of traffic, one for each mode of testpmd that has a goal.
 func forwarding(name, what string, t traffic, respond string, wanted goals) group {
 	return forwardingOf(name, what, bothOf(t), respond, wanted)
 }
@@ -96,7 +95,9 @@ func bothOf(t traffic) func(*bench, string) (*layout, error) {
 func forwardingOf(name, what string, make func(b *bench, name string) (*layout, error), respond string, wanted goals) group {
 	g := group{name: name}
 	for _, mode := range modes {
-		g.rows = append(g.rows, row{Name: name + "_" + mode, What: what, Unit: "Mpps", Peer: "testpmd " + mode, Wanted: wanted[mode]})
+		if goal, ok := wanted[mode]; ok {
+			g.rows = append(g.rows, row{Name: name + "_" + mode, What: what, Unit: "Mpps", Peer: "testpmd " + mode, Wanted: goal})
+		}
 	}
 	g.measure = func(b *bench, rows []row) error {
 		l, err := make(b, name)
@@ -116,7 +117,7 @@ func forwardingOf(name, what string, make func(b *bench, name string) (*layout, 
 		defer peer.close()
 		sides := []side{gw}
 		for i := range rows {
-			sides = append(sides, testpmdMode{peer, rows[i].Peer[len("testpmd "):]})
+			sides = append(sides, testpmdMode{testpmd: peer, mode: rows[i].Peer[len("testpmd "):]})
 		}
 		return b.compare(rows, func(taken slicesOf) {
 			for i := range rows {
@@ -131,7 +132,7 @@ func forwardingOf(name, what string, make func(b *bench, name string) (*layout, 
 func floor() group {
 	return group{
 		name: "null_c_loop",
-		rows: []row{{Name: "null_c_loop", What: "net_null, empty frames, no flows", Unit: "Mpps", Peer: "a loop in C"}},
+		rows: []row{{Name: "null_c_loop", What: "empty frames, no flows", Unit: "Mpps", Peer: "a loop in C"}},
 		measure: func(b *bench, rows []row) error {
 			l := nothing()
 			gw, err := b.gatewayOf(l, nil)
@@ -152,8 +153,8 @@ func floor() group {
 // workers compares two workers with two processes of one worker each, which share nothing.
 func workers() group {
 	return group{
-		name: "workers_2", cores: 2,
-		rows: []row{{Name: "workers_2", What: "as fwd64_1k, two workers on two cores", Unit: "Mpps", Peer: "two processes", Wanted: 0.97}},
+		name: "workers_2", cores: 2, hugepages: 2,
+		rows: []row{{Name: "workers_2", What: "as nic64_1k_cold, two workers", Unit: "Mpps", Peer: "two processes", Wanted: 0.98}},
 		measure: func(b *bench, rows []row) error {
 			t := traffic{flows: 1 << 10, payload: smallest}
 			two, err := b.both("workers_2", t, 2)
@@ -161,11 +162,13 @@ func workers() group {
 				return err
 			}
 			defer two.remove()
+			b.likeNIC(two, true)
 			one, err := b.both("workers_1", t, 1)
 			if err != nil {
 				return err
 			}
 			defer one.remove()
+			b.likeNIC(one, true)
 			var apart together
 			for _, core := range []int{b.core, b.otherCore()} {
 				gw, err := b.gatewayOf(one, func(s *gatewaySetup) { s.Workers = []int{core} })
@@ -189,7 +192,7 @@ func workers() group {
 func cnps() group {
 	return group{
 		name: "cnps",
-		rows: []row{{Name: "cnps_mpps", What: "CNPs that pass, with the control law", Unit: "M/s", Peer: "required", Wanted: 1}},
+		rows: []row{{Name: "cnps_mpps", What: "CNPs that pass, with the law", Unit: "M/s", Peer: "required", Wanted: 1}},
 		measure: func(b *bench, rows []row) error {
 			t := traffic{flows: 1 << 10, payload: smallest}
 			var sides []side
@@ -271,7 +274,7 @@ func waiting(name, what, respond string, limit float64) group {
 	quantiles := []string{"p50", "p99", "p99.9"}
 	g := group{name: name, cores: 2}
 	for i, suffix := range []string{"_p50_us", "_p99_us", "_p999_us"} {
-		r := row{Name: name + suffix, What: what, Unit: "us", Peer: "required of p99", less: true}
+		r := row{Name: name + suffix, What: what, Unit: "us", Peer: "required", less: true}
 		if i == 1 {
 			r.Wanted = 1
 		}
@@ -291,6 +294,7 @@ func waiting(name, what, respond string, limit float64) group {
 			for i := range rows {
 				k := slices.IndexFunc(g.rows, func(r row) bool { return r.Name == rows[i].Name })
 				rows[i].fill(taken.extra(0, quantiles[k]), taken.always(limit), 2*b.noise)
+				rows[i].What = fmt.Sprintf("%s (cores away: %.2g %%)", what, 100*median(taken.extra(0, "away")))
 			}
 		}, gw)
 	}
@@ -305,8 +309,8 @@ func remembering(octets, total, flows string, n int) group {
 	return group{
 		name: octets, once: true,
 		rows: []row{
-			{Name: octets, What: "total memory of a flow, of " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
-			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 bytes a flow", less: true},
+			{Name: octets, What: "a flow's memory, " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
+			{Name: total, What: "process with " + flows + " flows", Unit: "MiB", Peer: "128 bytes a flow", less: true},
 		},
 		measure: func(b *bench, rows []row) error {
 			p, err := startChild("cnpgate", b.self, "memory", number10(n))
@@ -338,9 +342,9 @@ func hashing(suffix string, n int, lookup, lockFree float64) group {
 	g := group{name: "table" + suffix}
 	flows := map[int]string{1 << 10: "1,024", 1 << 20: "1,048,576"}[n]
 	g.rows = []row{
-		{Name: "lookup" + suffix + "_rte_hash", What: "lookups in bulk, random, of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_lookup_bulk", Wanted: lookup},
-		{Name: "lookup" + suffix + "_rte_hash_lf", What: "the same, rte_hash with lock-free readers", Unit: "M/s", Peer: "rte_hash_lookup_bulk, LF", Wanted: lockFree},
-		{Name: "insert" + suffix + "_rte_hash", What: "insertions of " + flows + " flows into an empty table", Unit: "M/s", Peer: "rte_hash_add_key", Wanted: 1},
+		{Name: "lookup" + suffix + "_rte_hash", What: "lookups of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_lookup_bulk", Wanted: lookup},
+		{Name: "lookup" + suffix + "_rte_hash_lf", What: "the same, lock-free readers", Unit: "M/s", Peer: "rte_hash_lookup_bulk, LF", Wanted: lockFree},
+		{Name: "insert" + suffix + "_rte_hash", What: "insertions of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_add_key", Wanted: 1},
 	}
 	g.measure = func(b *bench, rows []row) error {
 		keys, wanted, err := b.keyFiles(n)

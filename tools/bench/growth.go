@@ -28,7 +28,7 @@ func growing(n struct {
 	flows int
 }) group {
 	name := "cost_" + n.name
-	const what = "CPU time of a packet, as fwd64_1m_packed"
+	const what = "CPU time of a packet, as nic64_1m_cold"
 	rows := []row{{Name: name + besideCsum, What: what, Unit: "ns", Peer: "testpmd csum", less: true}}
 	if n.flows != growth[0].flows {
 		rows = append(rows, row{Name: name, What: what, Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true})
@@ -72,7 +72,7 @@ func (b *bench) growthPeer(name string, l *layout, few bool) (s side, end func()
 		if err != nil {
 			return nil, nil, err
 		}
-		return testpmdMode{peer, "csum"}, peer.close, nil
+		return testpmdMode{testpmd: peer, mode: "csum"}, peer.close, nil
 	}
 	fewer, err := b.growthLayout(name, growth[0].flows)
 	if err != nil {
@@ -87,7 +87,11 @@ func (b *bench) growthPeer(name string, l *layout, few bool) (s side, end func()
 }
 
 func (b *bench) growthLayout(name string, flows int) (*layout, error) {
-	return b.both(name+"-"+number10(flows), traffic{flows: flows, payload: smallest, packed: true}, 1)
+	l, err := b.both(name+"-"+number10(flows), traffic{flows: flows, payload: smallest}, 1)
+	if err == nil {
+		b.likeNIC(l, true)
+	}
+	return l, err
 }
 
 const (

@@ -21,7 +21,7 @@ func startL3fwd(b *bench, l *layout, t traffic) (forwarder, error) {
 	if err := os.WriteFile(other, []byte("R2001:db8::2 2001:db8::1 9 9 17 1\n"), 0o600); err != nil { // without rules for IPv6 it ignores those for IPv4
 		return nil, err
 	}
-	args := append([]string{program}, b.eal(l3fwdMemory)...)
+	args := append(append(l.environment(), program), b.eal(l3fwdMemory)...)
 	args = append(args, "--lcores=0@"+number10(b.core))
 	for _, d := range l.devices {
 		args = append(args, "--vdev", d)

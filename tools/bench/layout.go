@@ -18,6 +18,7 @@ type layout struct {
 	flows    int
 	length   int // bytes of a frame
 	room     int // bytes of data in a buffer
+	longest  int // frame with FCS that the devices allow testpmd to ask for; 0: 9000
 	queues   int // of each port
 	qpMap    string
 }
@@ -60,7 +61,7 @@ func nothing() *layout {
 
 // capture adds a port that receives t; it reuses an existing capture.
 func (b *bench) capture(l *layout, t traffic) error {
-	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.vlan, t.cnps))
+	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.cnps, t.imix))
 	if _, err := os.Stat(path); err != nil {
 		if err := t.write(path); err != nil {
 			return err
@@ -68,9 +69,6 @@ func (b *bench) capture(l *layout, t traffic) error {
 	}
 	l.receive(path, t.flows)
 	l.room = max(l.room, roomOf(l.length))
-	if t.packed {
-		l.room = smallRoom
-	}
 	return nil
 }
 
@@ -109,7 +107,7 @@ func (l *layout) receive(path string, frames int) {
 // roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
 func roomOf(length int) int { return max(2048, (length+frameHead+63)&^63) }
 
-// smallRoom is the data room of packed frames: for the 64-byte class.
+// smallRoom is the least data room of a buffer: for the 64-byte class.
 const smallRoom = 128
 
 // frameHead is the length of an Ethernet header with two VLAN tags, which a buffer needs besides a port's MTU.

@@ -65,15 +65,6 @@ func thisMachine(b *bench) machine {
 	return m
 }
 
-// core describes the measured core.
-func (m *machine) core() string {
-	kind := ""
-	if m.Virtual {
-		kind = "a virtual machine, "
-	}
-	return fmt.Sprintf("%s, %sDPDK %s, %s", m.CPU, kind, m.DPDK, m.Go)
-}
-
 func (m *machine) String() string {
 	kind := ""
 	if m.Virtual {

@@ -40,6 +40,9 @@ type bench struct {
 	verbose   bool
 	profiles  string // folder for CPU profiles of cnpgate, "" for none
 	filter    []string
+	limit     time.Duration // of all rows
+	until     time.Time     // when the present group should end: it has an equal share of the time that is left; zero: no limit
+	resume    string        // file with the rows so far, "" for none
 	result    result
 }
 
@@ -63,6 +66,8 @@ func run(args []string) (err error) {
 	format := f.String("format", "text", "text, json or markdown")
 	docs := f.String("docs", "", "document whose figures are replaced; the picture goes into its folder")
 	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
+	f.DurationVar(&b.limit, "limit", time.Hour, "time for all rows; each has an equal share, and fewer slices if that is short")
+	f.StringVar(&b.resume, "resume", "", "file with the rows so far: go on with those that have no figure, or with those of -rows")
 	list := f.Bool("list", false, "print the rows' names")
 	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
 	_ = f.Parse(args) // ExitOnError
@@ -99,6 +104,11 @@ func run(args []string) (err error) {
 	}
 	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
 	b.result.Machine = thisMachine(&b)
+	if b.resume != "" {
+		if err := b.result.load(b.resume); err != nil {
+			return err
+		}
+	}
 	if err := b.measure(); err != nil {
 		return err
 	}
@@ -123,30 +133,46 @@ type group struct {
 	measure   func(b *bench, rows []row) error // fills its selected rows
 }
 
+// measure measures the selected rows: of a resumed run without a selection, those that have no figure yet.
 func (b *bench) measure() error {
+	type task struct {
+		group
+		selected []row
+	}
+	var todo []task
 	for _, g := range b.groups() {
-		var rows []row
+		t := task{group: g}
 		for _, r := range g.rows {
-			if b.wants(r.Name) {
-				rows = append(rows, r)
+			if b.wants(r.Name) && !(len(b.filter) == 0 && b.result.has(r.Name)) {
+				t.selected = append(t.selected, r)
 			}
 		}
-		if len(rows) == 0 {
-			continue
+		if len(t.selected) > 0 {
+			todo = append(todo, t)
 		}
-		progress("%s", g.name)
-		err := b.canMeasure(&g)
+	}
+	end := time.Now().Add(b.limit)
+	for i, t := range todo {
+		left := time.Until(end)
+		b.until = time.Now().Add(left / time.Duration(len(todo)-i))
+		progress("%s: %d of %d, %v left", t.name, i+1, len(todo), max(left, 0).Round(time.Second))
+		err := b.canMeasure(&t.group)
 		if err == nil {
-			err = b.measureGroup(&g, rows)
+			err = b.measureGroup(&t.group, t.selected)
 		}
-		for i := range rows {
-			if r := &rows[i]; err != nil {
+		for i := range t.selected {
+			if r := &t.selected[i]; err != nil {
 				r.clear()
 				r.Error = err.Error()
 			}
-			progress("%s", rows[i].line())
+			progress("%s", t.selected[i].line())
 		}
-		b.result.Rows = append(b.result.Rows, rows...)
+		b.result.put(t.selected)
+		if b.resume != "" {
+			if err := b.result.save(b.resume); err != nil {
+				return err
+			}
+		}
 	}
 	if len(b.result.Rows) == 0 {
 		return fmt.Errorf("no row is called %s; --list prints them", strings.Join(b.filter, ","))
@@ -157,23 +183,26 @@ func (b *bench) measure() error {
 // usualStarts is how often programs start for a row: where a program's memory lies changes its speed by some percent, for as long as it runs.
 const usualStarts = 4
 
-// measureGroup starts a group's programs until it has the usual number of slices and no row is noisy, or else the most.
+// measureGroup starts a group's programs until it has the usual number of slices and no row is noisy, or else the most; or until its time is over.
 func (b *bench) measureGroup(g *group, rows []row) error {
 	starts := usualStarts
 	if g.once || b.short {
 		starts = 1
 	}
 	b.aStart = max(b.runs/starts, 1)
-	clear(b.taken)
+	b.taken = map[string]slicesOf{}
 	for n := 1; ; n++ {
 		if err := g.measure(b, rows); err != nil {
 			return err
 		}
-		if n%starts == 0 && (n == moreSlices*starts || !slices.ContainsFunc(rows, func(r row) bool { return r.noisy() })) {
+		if b.late() || n%starts == 0 && (n == moreSlices*starts || !slices.ContainsFunc(rows, func(r row) bool { return r.Noisy })) {
 			return nil
 		}
 	}
 }
+
+// late returns whether the present group's share of the time is over.
+func (b *bench) late() bool { return !b.until.IsZero() && time.Now().After(b.until) }
 
 // errLeftOut is not a failure.
 var errLeftOut = errors.New("left out")

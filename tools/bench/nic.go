@@ -33,7 +33,7 @@ func cacheSize(level, usual int) int {
 // likeNIC makes a layout's devices such ports, with the same captures.
 func (b *bench) likeNIC(l *layout, cold bool) {
 	for port, path := range l.captures {
-		l.devices[port] = fmt.Sprintf("net_ring%d,frames=%s,memory=%d", port, path, nicMemory(cold)/len(l.captures))
+		l.devices[port] = fmt.Sprintf("net_ring%d,queues=%d,frames=%s,memory=%d", port, l.queues, path, nicMemory(cold)/len(l.captures)/l.queues)
 	}
 	l.kept, l.preload = 0, filepath.Join(b.programs, "nic.so")
 }
@@ -46,15 +46,17 @@ func (l *layout) environment() []string {
 	return []string{"env", "LD_PRELOAD=" + l.preload}
 }
 
-// onNIC is the rows of one kind of traffic on such ports, with cold and with warm headers.
+// onNIC is the rows of one kind of traffic on such ports, with cold headers and with warm ones, which have no goals.
 func onNIC(name, what string, make func(b *bench, name string) (*layout, error), wanted goals) (both []group) {
 	for _, cold := range []bool{true, false} {
-		suffix, goal := "_warm", goals(nil)
-		if cold {
-			suffix, goal = "_cold", wanted
+		suffix, goal := "_cold", wanted
+		if !cold {
+			suffix, goal = "_warm", goals{}
+			for mode := range wanted {
+				goal[mode] = 0
+			}
 		}
-		headers := map[bool]string{true: "headers in memory", false: "headers in L3"}[cold]
-		g := forwardingOf(name+suffix, what+"; "+headers, func(b *bench, name string) (*layout, error) {
+		g := forwardingOf(name+suffix, what, func(b *bench, name string) (*layout, error) {
 			l, err := make(b, name)
 			if err == nil {
 				b.likeNIC(l, cold)

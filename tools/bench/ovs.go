@@ -60,7 +60,7 @@ func startOVS(b *bench, l *layout, t traffic) (f forwarder, err error) {
 		return nil, err
 	}
 	for _, f := range []func() error{
-		o.startDB, o.startSwitch, o.addBridge, func() error { return o.addFlows(t.tuples()) }, func() error { return o.addPorts(l) }, o.findThread, o.warmUp,
+		o.startDB, func() error { return o.startSwitch(l) }, o.addBridge, func() error { return o.addFlows(t.tuples()) }, func() error { return o.addPorts(l) }, o.findThread, o.warmUp,
 	} {
 		if err := f(); err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (o *ovs) tool(name string, args ...string) ([]byte, error) {
 func (o *ovs) path(name string) string { return filepath.Join(o.dir, name) }
 
 func (o *ovs) vsctl(args ...string) error {
-	_, err := o.tool("ovs-vsctl", append([]string{"--timeout=20", "--db=unix:" + o.path("db.sock")}, args...)...)
+	_, err := o.tool("ovs-vsctl", append([]string{"--timeout=60", "--db=unix:" + o.path("db.sock")}, args...)...)
 	return err
 }
 
@@ -129,14 +129,14 @@ func (o *ovs) startDB() (err error) {
 
 // startSwitch starts ovs-vswitchd: one polling thread, on the measured core; every flow goes into the exact-match cache; none is forgotten while the
 // other side runs.
-func (o *ovs) startSwitch() (err error) {
+func (o *ovs) startSwitch(l *layout) (err error) {
 	extra := strings.Join(o.b.eal(0), " ")
 	if err := o.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true", "other_config:dpdk-extra="+strconv.Quote(extra),
 		fmt.Sprintf("other_config:dpdk-lcore-mask=0x%x", uint64(1)<<o.b.mainCore), fmt.Sprintf("other_config:pmd-cpu-mask=0x%x", uint64(1)<<o.b.core),
 		"other_config:emc-insert-inv-prob=1", "other_config:max-idle=3600000"); err != nil {
 		return err
 	}
-	o.switchd, err = start("ovs-vswitchd", o.alone(filepath.Join(o.b.peers, ovsSwitchd), "unix:"+o.path("db.sock"), "--unixctl="+o.path("switch.ctl"), "--pidfile="+o.path("switch.pid"))...)
+	o.switchd, err = start("ovs-vswitchd", o.alone(append(l.environment(), filepath.Join(o.b.peers, ovsSwitchd), "unix:"+o.path("db.sock"), "--unixctl="+o.path("switch.ctl"), "--pidfile="+o.path("switch.pid"))...)...)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (o *ovs) addFlows(flows []tuple) error {
 	if err := os.WriteFile(file, ovsRules(flows), 0o600); err != nil {
 		return err
 	}
-	_, err := o.tool("ovs-ofctl", "--timeout=20", "add-flows", "unix:"+o.path(ovsBridge+".mgmt"), file)
+	_, err := o.tool("ovs-ofctl", "--timeout=60", "add-flows", "unix:"+o.path(ovsBridge+".mgmt"), file)
 	return err
 }
 

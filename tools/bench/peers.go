@@ -9,9 +9,9 @@ import (
 func peerGroups() []group {
 	of := func(flows int) traffic { return traffic{flows: flows, payload: smallest} }
 	groups := []group{
-		beside(row{Name: "fwd64_1k_l3fwd", What: "64-byte class, IPv4, 1,024 flows", Peer: "l3fwd -E", Wanted: 1.1}, of(1<<10), startL3fwd),
-		beside(row{Name: "fwd64_1k_ovs", What: "64-byte class, IPv4, 1,024 flows", Peer: "OVS-DPDK", Wanted: 2.7}, of(1<<10), startOVS),
-		beside(row{Name: "fwd64_32k_ovs", What: "64-byte class, IPv4, 32,768 flows", Peer: "OVS-DPDK", Wanted: 2.7}, of(32<<10), startOVS),
+		beside(row{Name: "nic64_1k_l3fwd", What: "64-byte class, IPv4", Peer: "l3fwd -E", Wanted: 1.1}, of(1<<10), startL3fwd),
+		beside(row{Name: "nic64_1k_ovs", What: "64-byte class, IPv4", Peer: "OVS-DPDK", Wanted: 2.7}, of(1<<10), startOVS),
+		beside(row{Name: "nic64_32k_ovs", What: "64-byte class, IPv4, 32,768 flows", Peer: "OVS-DPDK", Wanted: 2.7}, of(32<<10), startOVS),
 	}
 	groups[2].once = true
 	return groups
@@ -27,13 +27,14 @@ type forwarder interface {
 func beside(r row, t traffic, start func(b *bench, l *layout, t traffic) (forwarder, error)) group {
 	r.Unit = "Mpps"
 	return group{
-		name: r.Name, rows: []row{r}, hugepages: 2, more: true,
+		name: r.Name, rows: []row{r}, hugepages: 2.5, more: true,
 		measure: func(b *bench, rows []row) error {
 			l, err := b.both(r.Name, t, 1)
 			if err != nil {
 				return err
 			}
 			defer l.remove()
+			b.likeNIC(l, true)
 			peer, err := start(b, l, t)
 			if err != nil {
 				return err

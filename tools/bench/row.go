@@ -10,7 +10,7 @@ import (
 
 // row is one line of the result. Value and PeerValue are medians of slices. Ratio says how cnpgate compares, above 1 is better than the
 // peer: it is the median of the slice pairs' ratios, Value/PeerValue or its inverse where less is better, and lies between RatioLow and
-// RatioHigh with a confidence of 95 %. A row that could not be measured has an Error and no figure; a noisy one has only the interval.
+// RatioHigh with a confidence of 95 %. A row that could not be measured has an Error and no figure.
 type row struct {
 	Name      string   `json:"name"`
 	What      string   `json:"what"`
@@ -23,6 +23,7 @@ type row struct {
 	RatioHigh *float64 `json:"ratio_high"`
 	Runs      int      `json:"runs"`             // slice pairs
 	Spread    *float64 `json:"spread,omitempty"` // width of the interval as a share of the ratio
+	Noisy     bool     `json:"noisy,omitempty"`  // the interval stayed too wide
 	Wanted    float64  `json:"wanted,omitempty"` // least ratio
 	Error     string   `json:"error,omitempty"`
 
@@ -54,24 +55,14 @@ func (r *row) fill(values, peers []float64, noise float64) {
 		r.Error = fmt.Sprintf("failed: the median of %d slices' ratios is %v", len(values), ratio.median)
 		return
 	}
-	r.RatioLow, r.RatioHigh, r.Spread = number3(ratio.low), number3(ratio.high), number3(width)
-	if width > noise {
-		r.Error = fmt.Sprintf("%sthe interval of the ratio, %s to %s, is %.1f %% wide after %d slices, more than %.0f %%",
-			noisyIs, figure(ratio.low), figure(ratio.high), 100*width, len(values), 100*noise)
-		return
-	}
+	r.RatioLow, r.RatioHigh, r.Spread, r.Noisy = number3(ratio.low), number3(ratio.high), number3(width), width > noise
 	r.Value, r.PeerValue, r.Ratio = number3(median(values)), number3(median(peers)), number3(ratio.median)
 }
 
 // clear removes all figures.
 func (r *row) clear() {
-	r.Value, r.PeerValue, r.Ratio, r.RatioLow, r.RatioHigh, r.Spread, r.Runs, r.Error = nil, nil, nil, nil, nil, nil, 0, ""
+	r.Value, r.PeerValue, r.Ratio, r.RatioLow, r.RatioHigh, r.Spread, r.Runs, r.Noisy, r.Error = nil, nil, nil, nil, nil, nil, 0, false, ""
 }
-
-// noisyIs begins the error of a row whose interval is too wide.
-const noisyIs = "noisy: "
-
-func (r *row) noisy() bool { return strings.HasPrefix(r.Error, noisyIs) }
 
 func (r *row) compare(value, peer float64) float64 {
 	if r.less {
@@ -160,6 +151,9 @@ func sortedQuantile(s []float64, q float64) float64 {
 	return s[low] + (s[high]-s[low])*(at-float64(low))
 }
 
+// leastSlices are those of each side that a row has however late it is: an interval of fewer means nothing.
+const leastSlices = 6
+
 // moreSlices is how many times the usual number of slices a comparison takes at most before it counts as noisy.
 const moreSlices = 4
 
@@ -169,9 +163,6 @@ type slicesOf [][]*sample
 // compare lets the sides, which have just started, run slices in turn, and adds these to those of earlier starts. fill sets the rows' figures from
 // all of them.
 func (b *bench) compare(rows []row, fill func(slicesOf), sides ...side) error {
-	if b.taken == nil {
-		b.taken = map[string]slicesOf{}
-	}
 	taken := b.taken[rows[0].Name]
 	if taken == nil {
 		taken = make(slicesOf, len(sides))
@@ -192,11 +183,11 @@ func (b *bench) compareOne(r *row, ours, theirs side) error {
 	return err
 }
 
-// takeSlices takes slices until there are n of each side. Each round has another order, so that no side always follows the same other one,
+// takeSlices takes slices until there are n of each side, or the group's time is over and there are a few. Each round has another order, so that no side always follows the same other one,
 // and a machine that becomes slower or faster in a round favours none.
 func (b *bench) takeSlices(taken slicesOf, n int, sides []side) error {
 	rng := rand.New(rand.NewPCG(1, uint64(len(taken[0]))))
-	for len(taken[0]) < n {
+	for len(taken[0]) < n && (len(taken[0]) < leastSlices || !b.late()) {
 		for _, i := range rng.Perm(len(sides)) {
 			s, err := sides[i].run(b.time)
 			if err != nil {

@@ -106,7 +106,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("the programs started %d times, want %d", starts, c.starts)
 			}
 			r := &rows[0]
-			if r.Runs != c.runs || r.noisy() != c.noisy {
+			if r.Runs != c.runs || r.Noisy != c.noisy {
 				t.Errorf("%d slices, error %q", r.Runs, r.Error)
 			}
 			if !c.noisy && *r.Ratio != *number3(9e-6 / 10e-6) {
@@ -114,7 +114,7 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
-	b := bench{aStart: 16, noise: 0.05}
+	b := bench{aStart: 16, noise: 0.05, taken: map[string]slicesOf{}}
 	if err := b.compareOne(&row{}, &scripted{rate: constantly(1), end: 3}, &scripted{rate: constantly(1)}); !errors.Is(err, errScript) {
 		t.Errorf("a slice that fails: %v", err)
 	}
@@ -130,7 +130,7 @@ func TestSlowNeighbour(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(8, 9))
 	noise := func() float64 { return 1 + 0.02*rng.NormFloat64() }
-	b := bench{aStart: 64, noise: 0.05}
+	b := bench{aStart: 64, noise: 0.05, taken: map[string]slicesOf{}}
 	var r row
 	err := b.compareOne(&r, &scripted{rate: func(n int) float64 { return 12e6 * speed(n) * noise() }},
 		&scripted{rate: func(n int) float64 { return 15e6 * speed(n) * noise() }})

@@ -1,7 +1,7 @@
 /* Ports that cost a core what a NIC does, for cnpgate and the programs beside it alike. Preloaded into a program (LD_PRELOAD), it makes each port
- * of DPDK's net_ring whose arguments say frames=PCAP,memory=BYTES such a one:
+ * of DPDK's net_ring that has such arguments one of them, the memory being each queue's:
  *
- *     net_ring0,frames=/tmp/fabric.pcap,memory=268435456
+ *     net_ring0,queues=1,frames=/tmp/fabric.pcap,memory=268435456
  *
  * A ring moves pointers to mbufs, and touches no frame. What the program transmits comes back from the ring, as blank mbufs: reception points each
  * to the next frame of the port's memory, and sets what a NIC's driver sets. The memory has the capture's frames over and over, at random places,
@@ -10,6 +10,7 @@
  *
  * DPDK's headers for drivers aren't in Debian's libdpdk-dev: so this is a callback of a port's reception, by the public API. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,26 +186,75 @@ receive(uint16_t port, uint16_t queue, struct rte_mbuf *pk[], uint16_t n, uint16
 	return kept;
 }
 
+/* Makes a blank mbuf's private area the same as those of the program's own mbufs, in which it may keep what it has set once (OVS). */
 static void
-install(uint16_t port, uint16_t queue, const char *args)
+like(struct rte_mempool *blank, void *own, void *object, unsigned int i)
+{
+	(void)i;
+	memcpy((struct rte_mbuf *)object + 1, (struct rte_mbuf *)own + 1, rte_pktmbuf_priv_size(blank));
+}
+
+/* The arguments of a port, "" for none. */
+static const char *
+arguments(const struct rte_eth_dev_info *info)
+{
+	const struct rte_devargs *args = rte_dev_devargs(info->device);
+
+	return args != NULL && args->args != NULL ? args->args : "";
+}
+
+static bool
+like_nic(const struct rte_eth_dev_info *info)
+{
+	return strcmp(info->driver_name, "net_ring") == 0 && arguments(info)[0] != '\0';
+}
+
+static size_t
+number_of(const char *args, const char *name)
+{
+	const char *at = strstr(args, name);
+
+	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10);
+}
+
+static void
+install(uint16_t port, uint16_t queue, const char *args, struct rte_mempool *pool)
 {
 	static struct rte_mempool *blank;
-	const char *path = strstr(args, "frames="), *memory = strstr(args, "memory=");
+	struct rte_mbuf *own;
+	const char *path = strstr(args, "frames=");
 	struct nic *d = calloc(1, sizeof(*d));
 	char name[4096] = "";
 
-	if (d == NULL || path == NULL || memory == NULL || sscanf(path, "frames=%4095[^,]", name) != 1)
-		die("expected frames=PCAP,memory=BYTES", args);
-	if (blank == NULL)
-		blank = rte_pktmbuf_pool_create("nic", 2 * DEPTH, 0, 0, 0, SOCKET_ID_ANY);
-	if ((d->blank = blank) == NULL)
-		die("the pool of mbufs can't be made", args);
-	fill(d, name, strtoull(memory + strlen("memory="), NULL, 10));
+	if (d == NULL || path == NULL || sscanf(path, "frames=%4095[^,]", name) != 1)
+		die("expected queues=NUMBER,frames=PCAP,memory=BYTES", args);
+	if (blank == NULL) {
+		blank = rte_pktmbuf_pool_create("nic", 2 * DEPTH * number_of(args, "queues="), 0, rte_pktmbuf_priv_size(pool), 0, SOCKET_ID_ANY);
+		if (blank == NULL || (own = rte_pktmbuf_alloc(pool)) == NULL)
+			die("the pool of mbufs can't be made", args);
+		rte_mempool_obj_iter(blank, like, own);
+		rte_pktmbuf_free(own);
+	}
+	d->blank = blank;
+	fill(d, name, number_of(args, "memory="));
 	if (rte_eth_add_rx_callback(port, queue, receive, d) == NULL)
 		die("the reception has no callback", args);
 }
 
-/* Stands before DPDK's own. */
+/* These stand before DPDK's own. */
+
+/* net_ring has as many queues as EAL has threads, but each loops to itself: what a program sends by one that it doesn't poll would be lost. */
+int
+rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info)
+{
+	int (*own)(uint16_t, struct rte_eth_dev_info *) = dlsym(RTLD_NEXT, __func__);
+	int ret = own(port, info);
+
+	if (ret == 0 && like_nic(info))
+		info->max_rx_queues = info->max_tx_queues = number_of(arguments(info), "queues=");
+	return ret;
+}
+
 int
 rte_eth_rx_queue_setup(uint16_t port, uint16_t queue, uint16_t descriptors, unsigned int socket, const struct rte_eth_rxconf *conf,
 		struct rte_mempool *pool)
@@ -213,11 +263,7 @@ rte_eth_rx_queue_setup(uint16_t port, uint16_t queue, uint16_t descriptors, unsi
 	int ret = own(port, queue, descriptors, socket, conf, pool);
 	struct rte_eth_dev_info info;
 
-	if (ret == 0 && rte_eth_dev_info_get(port, &info) == 0 && strcmp(info.driver_name, "net_ring") == 0) {
-		const struct rte_devargs *args = rte_dev_devargs(info.device);
-
-		if (args != NULL && args->args != NULL && args->args[0] != '\0')
-			install(port, queue, args->args);
-	}
+	if (ret == 0 && rte_eth_dev_info_get(port, &info) == 0 && like_nic(&info))
+		install(port, queue, arguments(&info), pool);
 	return ret;
 }
