@@ -5,7 +5,7 @@ package main
 import "time"
 
 const (
-	stopTime     = 3 * time.Second
+	stopTime     = 5 * time.Second
 	everyVariant = false
 	takeovers    = 4
 )

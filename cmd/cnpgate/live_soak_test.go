@@ -35,10 +35,10 @@ var watchedResources = []struct {
 	{"go_goroutines", "goroutines", "", 1, 0, 1},
 }
 
-// In the first minutes, warm, buffers and tables are used for the first time: memory grows then. Growth is a failure in a run of judged hours or more.
+// In the first minutes, warm, buffers and tables are used for the first time: memory grows then. Growth is a failure in a run of judgedHours or more.
 const (
-	warm   = 40 * time.Minute
-	judged = 2
+	warm        = 40 * time.Minute
+	judgedHours = 2
 )
 
 // slope is the growth of values, measured at equal intervals of so many hours, in an hour, and half of its 95 % interval (least squares).
@@ -151,7 +151,7 @@ func TestLiveSoak(t *testing.T) {
 			mean += v / float64(len(values))
 		}
 		fmt.Fprintf(&line, ", %s %.1f%s %+.2f±%.2f/h", r.name, mean, r.unit, each, around)
-		if hours >= judged && each-around > r.part*mean+r.number {
+		if hours >= judgedHours && each-around > r.part*mean+r.number {
 			t.Errorf("%s grow by %.2f±%.2f %s an hour: %v", r.name, each, around, r.unit, values)
 		}
 	}

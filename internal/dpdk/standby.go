@@ -20,8 +20,8 @@ const awaitEvery = 10 * time.Millisecond
 // prepareEvery is how often it tries to prepare itself, if that isn't possible yet.
 const prepareEvery = 200 * time.Millisecond
 
-// Standby is a gateway that waits for the devices of another one. Of several, one at a time is the next: it starts the EAL and allocates its memory, and has
-// the other's packet sockets, before the devices are free.
+// Standby is a gateway that waits for the devices of another one, and has its packet sockets. Of several, one at a time is the next: it starts the EAL and
+// allocates its memory before the devices are free. If it ends while it takes over, frames still wait in the sockets for those behind it.
 type Standby struct {
 	cfg    Config
 	place  *lock     // the next one's; nil: another is the next
@@ -60,8 +60,11 @@ func (s *Standby) Await(ctx context.Context, waiting func(reason string) error) 
 		case waited: // an interface may be missing for a while
 			err = waiting(err.Error())
 		}
-		if err == nil && s.place != nil {
-			err = s.prepare()
+		if err == nil {
+			s.inherit()
+			if s.place != nil {
+				err = s.prepare()
+			}
 		}
 		if err != nil {
 			return err
@@ -76,7 +79,6 @@ func (s *Standby) Await(ctx context.Context, waiting func(reason string) error) 
 
 // prepare does beforehand what needs no device. What needs more memory than is free now, or has another fault that may be mended, is tried again later.
 func (s *Standby) prepare() error {
-	s.inherit()
 	if s.eal != nil || time.Since(s.tried) < prepareEvery {
 		return nil
 	}
