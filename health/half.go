@@ -32,6 +32,7 @@ type Half struct {
 	ids       ids
 	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
 	pending   pending
+	copied    [2]copies // requests, and responses
 	concluded Cause // of the latest episode that was
 	repeat    repeat
 	doubts    doubts
@@ -126,12 +127,13 @@ func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
 	h.hops[0] = p.Hops
 	h.count(p)
+	h.copied[0].end(&h.Counts, h.next)
 	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
 	if r := &h.repeat; r.active && !late {
 		r.active = false
 		h.flags |= unheard
-		r.goesOn()
+		r.goesOn(h.next)
 	}
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
