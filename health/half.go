@@ -33,7 +33,7 @@ type Half struct {
 	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
 	pending   pending
 	copied    [2]copies // requests, and responses
-	concluded Cause // of the latest episode that was
+	concluded Cause     // of the latest episode that was
 	repeat    repeat
 	doubts    doubts
 	reads     reads
