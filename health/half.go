@@ -21,7 +21,7 @@ type Half struct {
 	base      uint32 // the first PSN that was followed
 	loose     uint32 // how much farther next may be: a READ whose number of responses isn't known
 	read      Packet // the last READ request
-	flags     uint8
+	flags     uint16
 	holes     holes
 	recent    recent
 	probes    probes
@@ -55,6 +55,7 @@ const (
 	partial  // requests before the first one that was followed may be outstanding
 	unheard  // the requester went on after it had sent something again
 	mayBegin // the next request may begin another connection
+	sequel   // a request has followed the one before it
 )
 
 const (
@@ -78,8 +79,10 @@ func (h *Half) request(p *Packet) {
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
-		if uint32(d) > h.loose {
-			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight)
+		if uint32(d) <= h.loose {
+			h.flags |= sequel
+		} else { // until then, each may have been sent again alone: those between have passed before the first one
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0)
 		}
 		if h.early.at != 0 {
 			h.early.overtaken(h, p)
