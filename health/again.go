@@ -61,9 +61,9 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
-	case asked && since >= h.naks.least*3/4, p.Time-h.sent >= h.silence():
+	case asked && since >= h.naks.least*3/4 && !(hole && h.sendsAll(p)), p.Time-h.sent >= h.silence():
 		return sentAgain
-	case hole && (asked || p.Time-missing < h.clean.least*9/10):
+	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
 	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
 		switch {
@@ -136,6 +136,7 @@ func (h *Half) settle(next *Packet) {
 	asked = asked && since >= 0
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
+	alone := next != nil && ahead(next.PSN, h.next) >= 0 && end != h.next && h.sendsAll(p)
 	switch soon := !asked && !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
@@ -144,15 +145,19 @@ func (h *Half) settle(next *Packet) {
 		}
 	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
-	case asked && (!hole || since >= h.naks.least*3/4):
+	case asked && !alone && (!hole || since >= h.naks.least*3/4):
 		what = sentAgain
 	case hole:
 		what = late
+	case alone:
 	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()), h.repeat.at != 0 && (before == nil || p.Time-before.time >= atOnce):
 		what = sentAgain
 	}
 	h.take(p, what, h.pending.before, hole)
 }
+
+// sendsAll reports whether a requester that goes back to a packet sends all that follows it, too.
+func (h *Half) sendsAll(p *Packet) bool { return h.flags&goesBackN != 0 && !returnsData(p.Opcode) }
 
 // take counts a request whose PSN was passed before. The one before it was sent at a time.
 func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
@@ -160,7 +165,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 	case what == sentAgain && hole:
 		h.LostUpstream++
 		h.repeat.sendsAgain(h, p, true, before)
-	case what == sentAgain && h.cameAfterAll(p):
+	case what != late && h.cameAfterAll(p, what):
 		h.LostUpstream--
 		h.OutOfOrder++
 		h.repeat.noteAgain(p.PSN, 1)
@@ -204,10 +209,18 @@ func (s *copies) end(c *Counts, next uint32) {
 	s.n = 0
 }
 
-// cameAfterAll reports whether a request counts as lost, because it was sent again before it came.
-func (h *Half) cameAfterAll(p *Packet) bool {
+// cameAfterAll reports whether a request counts as lost, because it was sent again before it came. By its number it was sent before that, or the requester
+// can't have sent it alone.
+func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 	s := h.recent.find(p.PSN)
-	if s == nil || !s.lost || !h.ids.known(p.ID) || int16(p.ID-s.id) >= 0 || h.LostUpstream == 0 {
+	switch {
+	case s == nil || !s.lost || h.LostUpstream == 0:
+		return false
+	case h.ids.known(p.ID):
+		if what != sentAgain || int16(p.ID-s.id) >= 0 {
+			return false
+		}
+	case what == sentAgain, h.twins(), h.elsewhere(p, 0), !h.sendsAll(p):
 		return false
 	}
 	s.lost = false

@@ -220,6 +220,9 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.skipped, r.skippedTo = r.next, p.PSN
 	}
 	if !late {
+		if p.PSN == r.next && p.Time > r.at && !unseen {
+			h.flags |= goesBackN
+		}
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
 	if h.own.n > 0 {

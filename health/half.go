@@ -47,15 +47,16 @@ type Half struct {
 }
 
 const (
-	started  = 1 << iota
-	oneWay   // UC: nothing is ever sent again
-	answered // a response was seen
-	blocked  // the sender waits with a full window
-	blind    // whether an answer is an ACK or a NAK can't be read
-	partial  // requests before the first one that was followed may be outstanding
-	unheard  // the requester went on after it had sent something again
-	mayBegin // the next request may begin another connection
-	sequel   // a request has followed the one before it
+	started   = 1 << iota
+	oneWay    // UC: nothing is ever sent again
+	answered  // a response was seen
+	blocked   // the sender waits with a full window
+	blind     // whether an answer is an ACK or a NAK can't be read
+	partial   // requests before the first one that was followed may be outstanding
+	unheard   // the requester went on after it had sent something again
+	mayBegin  // the next request may begin another connection
+	sequel    // a request has followed the one before it
+	goesBackN // the requester sends again what follows a packet, too
 )
 
 const (

@@ -74,6 +74,8 @@ func (r *reads) unresolved() (lost, missed uint64) {
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
+		} else if o.start {
+			missed++ // at least: the rest may be requests without data
 		} else {
 			missed += uint64(o.n)
 		}
@@ -100,7 +102,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			d = ahead(p.PSN, r.next)
 		}
 		if d > 0 {
-			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, false)
+			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
