@@ -136,14 +136,15 @@ func (h *Half) settle(next *Packet) {
 	asked = asked && since >= 0
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
-	alone := next != nil && ahead(next.PSN, h.next) >= 0 && end != h.next && h.sendsAll(p)
+	goesOn := next != nil && (ahead(next.PSN, h.next) >= 0 || h.repeat.active && next.PSN == h.repeat.next)
+	alone := goesOn && next.PSN != end && end != h.next && h.sendsAll(p)
 	switch soon := !asked && !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
 			what = sentAgain
 		}
-	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
+	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
 	case asked && !alone && (!hole || since >= h.naks.least*3/4):
 		what = sentAgain

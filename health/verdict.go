@@ -299,7 +299,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder || h.OutOfOrder+h.overtaken > 2 && h.LostDownstream == h.lostAsked { // a NAK for one that is late, or was overtaken behind
+	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 2 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
 	if h.EarlyAnswers > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
@@ -349,7 +349,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n := max(h.OutOfOrder, h.overtaken)                                                                                                              // here, or behind
-	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured() || h.EarlyAnswers > 0 || h.twins() || h.flags&oneWay == 0 && h.overtaken == 0 { // some that were lost, and sent again at once, look as if they were late
+	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured() || h.EarlyAnswers > 0 || h.twins() || h.flags&(oneWay|goesBackN) == 0 && h.overtaken == 0 { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
