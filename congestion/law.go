@@ -14,7 +14,6 @@ import "math"
 type Law struct {
 	Line      float64 // rate of the line
 	Reference float64 // depth that the queue should have
-	Capacity  float64 // of the queue
 }
 
 // Constants of the law. scripts/effect sensitivity prints the effect of half and double of each.
@@ -36,7 +35,7 @@ const (
 // NewLaw returns the law of a class with a capacity (bytes) in front of a line of rate bit/s. delay is the operator's target for the delay in the queue, ns; 0: the
 // default.
 func NewLaw(rate, capacity uint64, delay int64) Law {
-	l := Law{Line: float64(rate) / 8e9, Capacity: float64(capacity)}
+	l := Law{Line: float64(rate) / 8e9}
 	l.Reference = max(lawQueueTime*l.Line, lawQueueLeast)
 	if delay > 0 {
 		l.Reference = l.Line * float64(delay)
@@ -131,14 +130,14 @@ const (
 	lawSlowing      = 0.75      // of the growth before: the queue grows more slowly
 )
 
-// Update takes the queue's depth at a time (ns).
-func (s *Spacing) Update(l *Law, now int64, depth float64, loop int64) {
+// Update takes the queue's depth at a time (ns), and the bytes that it still takes.
+func (s *Spacing) Update(l *Law, now int64, depth, space float64, loop int64) {
 	if s.NS == 0 {
 		*s = Spacing{NS: lawSpacing, at: now, depth: depth}
 	}
 	elapsed := now - s.at
 	growth := (depth - s.depth) / float64(max(elapsed, 1))
-	if elapsed >= 0 && elapsed < s.patience(l, depth, growth, loop) {
+	if elapsed >= 0 && elapsed < s.patience(space, growth, loop) {
 		return
 	}
 	switch {
@@ -152,13 +151,13 @@ func (s *Spacing) Update(l *Law, now int64, depth float64, loop int64) {
 
 // patience is the time in which CNPs have an effect on the queue, ns. While the loop's delay isn't known, the effect may come late, or be too weak to be seen. A
 // CNP too many costs throughput, one too few packets: so the less time is left until the queue overflows, the shorter is the patience.
-func (s *Spacing) patience(l *Law, depth, growth float64, loop int64) int64 {
+func (s *Spacing) patience(space, growth float64, loop int64) int64 {
 	if loop > 0 {
 		return max(lawPatience, 3*(loop+lawSpacing))
 	}
 	left := float64(lawPatienceMost)
 	if growth > 0 {
-		left = min(left, (l.Capacity-depth)/growth)
+		left = min(left, space/growth)
 	}
 	least := int64(lawPatience * 3 / 2)
 	if s.NS < lawSpacing {

@@ -121,6 +121,7 @@ type LawState struct {
 	Now     int64 // ns
 	Fair    float64
 	Depth   float64
+	Space   float64 // bytes that the queue still takes
 	Loop    int64   // delay of the control loop, ns; 0: not known
 	Spacing int64   // of Spacing
 	Polled  int64   // time between two polls of the port, ns
@@ -184,9 +185,9 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 // overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. That is proof enough
 // that too few were sent: then each flow above F gets as many as can matter.
 func (f *LawFlow) overflows(c *LawState) bool {
-	left := c.Law.Capacity - c.Depth
+	left := c.Space
 	over := c.Rate / c.Fair
-	return left < (1-lawFull)*c.Law.Capacity && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
+	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
 // expected is the rate that the sender has after the CNPs whose effect can't be seen yet, by a model of DCQCN: a CNP lowers the rate by a part, and at each rate timer

@@ -40,6 +40,16 @@ func (c *Class) Fits(q *Queue, frames int, bytes uint64) bool {
 	return c.FitsBytes(q, bytes) && c.Frames()+frames <= q.Frames
 }
 
+// Space is the bytes for which there is space, if the frames that come are as large as those that wait.
+func (c *Class) Space(q *Queue) uint64 {
+	waiting, n := c.Waiting(), c.Frames()
+	space := q.Capacity - min(waiting, q.Capacity)
+	if n == 0 {
+		return space
+	}
+	return min(space, uint64(max(q.Frames-n, 0))*waiting/uint64(n))
+}
+
 // Enter appends frames of flows, with their total bytes. They must fit.
 func (c *Class) Enter(frames []burst.Frame, flows []flowtable.Ref, bytes uint64) {
 	if c.n+len(frames) > someFrames {

@@ -9,6 +9,21 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
+// TestSpace: a class takes as many more bytes as its limits of bytes and frames allow, for frames as large as those that wait.
+func TestSpace(t *testing.T) {
+	q := Queue{Capacity: 100_000, Frames: 100}
+	for _, c := range []struct {
+		waiting uint64
+		frames  int
+		want    uint64
+	}{{0, 0, 100_000}, {4000, 1, 96_000}, {40_000, 10, 60_000}, {6400, 64, 3600}, {10_000, 100, 0}, {10_100, 101, 0}, {100_000, 25, 0}, {101_000, 25, 0}} {
+		k := Class{Others: c.waiting, OthersFrames: c.frames}
+		if got := k.Space(&q); got != c.want {
+			t.Errorf("%d bytes in %d frames wait: space for %d bytes, want %d", c.waiting, c.frames, got, c.want)
+		}
+	}
+}
+
 // TestTrackedShares: while a queue's shares are tracked, they are what a walk over the queue finds; while they aren't, no account has any;
 // and they are tracked while the queue is long.
 func TestTrackedShares(t *testing.T) {

@@ -82,13 +82,13 @@ func NewShared(ports, workers int) *Shared {
 }
 
 // updateFair computes the next F of a class, if it is due and no other worker does.
-func (l *Law) updateFair(t *turn, depth float64) {
+func (l *Law) updateFair(t *turn, depth, space float64) {
 	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
 	}
 	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
-	s.spacing.Update(p, now, depth, class.loop.Load())
+	s.spacing.Update(p, now, depth, space, class.loop.Load())
 	in := congestion.Inflow{Elapsed: now - at}
 	sum, paused := uint64(0), int64(0)
 	for worker := range l.all {

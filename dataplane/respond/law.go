@@ -110,9 +110,10 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	if now > t.shared.until.Load() && !c.Policy.Drain {
 		return 0
 	}
-	l.updateFair(&t, depth)
+	space := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
+	l.updateFair(&t, depth, space)
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: space, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
 	}
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
 	if notifies || resumes || c.Policy.Drain {

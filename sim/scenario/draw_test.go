@@ -43,6 +43,16 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
+// TestSmallPackets: a queue holds a bounded number of frames, too. With small packets it is full long before it has as many bytes as it may hold, and senders are
+// asked as if it were.
+func TestSmallPackets(t *testing.T) {
+	t.Parallel()
+	s := parse(t, string(scenario.Draw(scenario.Published, 1, 16).Text), "hosts.mtu=512")
+	if o := run(t, s, scenario.StandardCNP); o.Dropped != 0 {
+		t.Errorf("%d packets were lost, of %d bytes of queue at most", o.Dropped, o.Gateway.Peak)
+	}
+}
+
 // TestDraw: the same seed and number give the same network, with each set of NICs, others another one; its name finds it.
 func TestDraw(t *testing.T) {
 	d, other := scenario.Draw(scenario.Published, 1, 2), scenario.Draw(scenario.Published, 2, 1)
