@@ -13,7 +13,7 @@ import (
 
 const (
 	entriesBusy = 32  // entries of the flow table that a step with frames copies to a snapshot
-	entriesIdle = 128 // and without frames: some 10 us (BenchmarkSnapshot), during which a device's ring must hold arriving frames
+	entriesIdle = 128 // and without frames: some 10 us, during which a device's ring must hold arriving frames
 )
 
 // Snapshot asks a worker for the records of its flows, as many as fit. A flow's counters are plain words of its worker, so no other

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -54,27 +53,4 @@ func TestNextDue(t *testing.T) {
 		r.Drain()
 		r.Close(t)
 	}
-}
-
-// TestRefusedFramesCostNoTime: a port keeps its rate although its device refuses, every other time, all it is offered.
-func TestRefusedFramesCostNoTime(t *testing.T) {
-	const rate, step = 1_000_000_000, 50_000
-	r := testkit.New(t, testkit.Setup{Rate: rate, Forget: true})
-	w, begin := r.Plane.Worker(0), r.Now
-	frame := testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 7, Size: 1476}.Frame() // 12 us on the line
-	for n := 0; r.Now < begin+50*ms; n++ {
-		for range min(32, 100-w.Queued()) {
-			r.Inject(t, fabric, frame)
-		}
-		r.Backends[0].Limit(wan, n%2*32)
-		w.Step()
-		r.Advance(step)
-	}
-	got, want := (r.Count(wan, counters.TxBytes)+24*r.Count(wan, counters.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin))
-	r.Backends[0].Limit(wan, 32)
-	if got < want*98/100 || got > want {
-		t.Errorf("%d bits left in the time of %d", got, want)
-	}
-	r.Drain()
-	r.Close(t)
 }

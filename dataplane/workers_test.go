@@ -15,33 +15,6 @@ import (
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
-// TestSporadicWorkerTakesNoTime: a port whose queue is never empty at one worker keeps its rate although another worker sends a frame
-// now and then, and neither comes at the moment the line is free.
-func TestSporadicWorkerTakesNoTime(t *testing.T) {
-	const rate, length = 1_000_000_000, 50 * ms
-	r := testkit.New(t, testkit.Setup{Workers: 2, Rate: rate, Forget: true})
-	frame := testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 7, Size: 1476}.Frame() // 12 us on the line
-	begin, n := r.Now, 0
-	for r.Now < begin+length {
-		for r.Plane.Worker(0).Queued() < 100 {
-			r.InjectAt(t, 0, fabric, frame)
-			r.Plane.Worker(0).Step()
-		}
-		r.Advance(47_000)
-		if n++; n%2 == 0 {
-			r.InjectAt(t, 1, fabric, frame)
-		}
-		r.Plane.Worker(1).Step()
-		r.Advance(4_000)
-		r.Plane.Worker(0).Step()
-	}
-	if got, want := (r.Count(wan, counters.TxBytes)+24*r.Count(wan, counters.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin)); got < want*99/100 || got > want {
-		t.Errorf("%d bits left in the time of %d", got, want)
-	}
-	r.Drain()
-	r.Close(t)
-}
-
 // TestPortIsTheSum: what waits for a port is what waits at all workers, for thresholds, capacity and whoever reads it.
 func TestPortIsTheSum(t *testing.T) {
 	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+	"github.com/cnpgate/cnpgate/internal/testkit/program"
 )
 
 // section returns the text of a section of a page.
@@ -44,11 +45,7 @@ func checkout(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "cnpgate"), "./cmd/cnpgate")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program.Put(t, root, filepath.Join(dir, "bin", "cnpgate"))
 	return dir
 }
 

@@ -155,23 +155,6 @@ func TestDialLossy(t *testing.T) {
 	})
 }
 
-// TestLostRTU: data takes the place of the RTU, which is lost each time.
-func TestLostRTU(t *testing.T) {
-	d := newDialling(t, Config{})
-	d.change = func(_ int64, _ int, frame []byte, length int) bool {
-		m, ok := packet.CMMessage(frame, parsed(frame, length))
-		return !ok || m.Attribute != packet.CMRTU
-	}
-	d.dial(1)
-	d.run(never)
-	if c := d.hosts[1].CMCounters(); d.done[0] != 3 || c.Established != 1 || c.Repeated != 0 || len(d.changes[1]) != 1 {
-		t.Errorf("%d messages, counted %+v", d.done[0], c)
-	}
-	if c := d.hosts[1].Counters(); c.Duplicates != 0 || c.OutOfSequence != 0 {
-		t.Errorf("a packet is counted twice: %+v", c)
-	}
-}
-
 // TestDialRefused: the result of a connection that the peer refuses, and the calls that Dial and New refuse.
 func TestDialRefused(t *testing.T) {
 	for _, c := range []struct {

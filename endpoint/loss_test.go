@@ -118,37 +118,6 @@ func TestGoBackN(t *testing.T) {
 	}
 }
 
-// TestRetransmissionLostToo: the receiver sends only one NAK for a gap, unless NAKInterval is set; with it, no time-out is needed.
-func TestRetransmissionLostToo(t *testing.T) {
-	for _, c := range []struct {
-		name           string
-		interval       int64
-		naks, timeouts uint64
-	}{
-		{"one NAK", 0, 1, 1},
-		{"repeated NAK", 100_000, 2, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			n := newNetwork(t, Config{AckEvery: 1, NAKInterval: c.interval, Timeout: 1_000_000}, 20_000)
-			a, _ := n.connect()
-			lost := 0
-			n.change = func(_ int64, from int, frame []byte, length int) bool {
-				if from == 0 && parsed(frame, length).PSN == 5 && lost < 2 {
-					lost++
-					return false
-				}
-				return true
-			}
-			n.start(0, Stream{QP: a, Bytes: 2_000_000})
-			n.run(never)
-			s, r := n.hosts[0].Counters(), n.hosts[1].Counters()
-			if s.MessagesDone != 1 || r.NAKsSent != c.naks || s.TimedOut != c.timeouts {
-				t.Errorf("%d done, %d NAKs, %d time-outs; want 1, %d, %d", s.MessagesDone, r.NAKsSent, s.TimedOut, c.naks, c.timeouts)
-			}
-		})
-	}
-}
-
 // TestGivesUp: a QP whose peer is silent fails after Retries time-outs, and accepts no more streams.
 func TestGivesUp(t *testing.T) {
 	var got []Completion

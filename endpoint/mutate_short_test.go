@@ -3,4 +3,4 @@
 package endpoint
 
 // mutants is how many inputs each fuzz target gets from the mutator: fewer under the race detector, many more with the tag long.
-const mutants = 200_000
+const mutants = 50_000

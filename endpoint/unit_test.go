@@ -31,58 +31,6 @@ func (n *network) opcodes(host int) (all []packet.Opcode) {
 	return all
 }
 
-// TestResponsesInOrder: responses leave in the order of the requests, and a response acknowledges all before it.
-func TestResponsesInOrder(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		ops  []Op
-		want []packet.Opcode
-	}{
-		{"writes", []Op{Write, Write}, []packet.Opcode{packet.RCAcknowledge}},
-		{"write, read", []Op{Write, Read}, []packet.Opcode{packet.RCReadRespFirst, packet.RCReadRespLast}},
-		{"read, write", []Op{Read, Write}, []packet.Opcode{packet.RCReadRespFirst, packet.RCReadRespLast, packet.RCAcknowledge}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			n := newNetwork(t, Config{}, 1)
-			a, _ := n.connect()
-			for _, op := range c.ops {
-				bytes := uint32(1)
-				if op == Read {
-					bytes = 2000
-				}
-				n.start(0, Stream{QP: a, Op: op, Bytes: bytes})
-			}
-			for _, f := range n.frames(0) {
-				n.hosts[1].Receive(n.now, f, len(f))
-			}
-			if got := n.opcodes(1); !slices.Equal(got, c.want) {
-				t.Errorf("responses %v, want %v", got, c.want)
-			}
-		})
-	}
-}
-
-// TestReadsAreBounded: a responder keeps no more READs than it has places for, and a requester has no more than that outstanding.
-func TestReadsAreBounded(t *testing.T) {
-	n := newNetwork(t, Config{}, 1)
-	a, _ := n.connect()
-	n.start(0, Stream{QP: a, Op: Read, Bytes: 1, Messages: 100})
-	requests := n.frames(0)
-	if len(requests) != transport.MaxReads {
-		t.Errorf("%d READs outstanding, want %d", len(requests), transport.MaxReads)
-	}
-	h := n.hosts[1]
-	for range 4 { // as many again for repetitions
-		for _, f := range requests {
-			h.Receive(n.now, f, len(f))
-		}
-	}
-	const kept = 2 * transport.MaxReads
-	if jobs := len(n.frames(1)); jobs != kept || h.Counters().ReadsDropped != 4*transport.MaxReads-kept {
-		t.Errorf("%d READs kept, %d dropped", jobs, h.Counters().ReadsDropped)
-	}
-}
-
 // TestCNPInterval: a CE packet makes a CNP if the last one is CNPInterval ago.
 func TestCNPInterval(t *testing.T) {
 	n := newNetwork(t, Config{CNPInterval: 50_000}, 1)
@@ -125,35 +73,6 @@ func TestForgedAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestNotReady: after an RNR NAK, a QP retransmits from its PSN on when the NAK's time is over, and not before. Meanwhile it answers READs.
-func TestNotReady(t *testing.T) {
-	n := newNetwork(t, Config{Timeout: second}, 1)
-	a, b := n.connect()
-	n.start(0, Stream{QP: a, Op: Send, Bytes: 3 * 1024})
-	for _, f := range n.frames(0) {
-		n.hosts[1].Receive(n.now, f, len(f))
-	}
-	f := n.frames(1)[0]
-	p := parsed(f, len(f))
-	f[p.BTH+11], f[p.Ext()] = 1, transport.SyndromeRNR // PSN 1, 10 us
-	n.hosts[0].Receive(n.now, f, len(f))
-	ends := n.now + 10_000
-	if due, ok := n.hosts[0].Due(); !ok || due != ends {
-		t.Errorf("due at %d, %v; want %d", due, ok, ends)
-	}
-	n.start(1, Stream{QP: b, Op: Read, Bytes: 1})
-	for _, f := range n.frames(1) {
-		n.hosts[0].Receive(n.now, f, len(f))
-	}
-	if got := n.opcodes(0); !slices.Equal(got, []packet.Opcode{packet.RCReadRespOnly}) {
-		t.Errorf("sends %v before the time is over", got)
-	}
-	n.now = ends
-	if got := n.opcodes(0); !slices.Equal(got, []packet.Opcode{packet.RCSendMiddle, packet.RCSendLast}) {
-		t.Errorf("sends %v when the time is over", got)
-	}
-}
-
 // TestPostsBeforeTimeOut: a message that is posted while others are unacknowledged doesn't wait for their time-out.
 func TestPostsBeforeTimeOut(t *testing.T) {
 	n := newNetwork(t, Config{Timeout: second}, 10_000_000)
@@ -186,46 +105,6 @@ func TestClose(t *testing.T) {
 	n.run(never)
 	if h.Counters().MessagesDone+h.Counters().MessagesFailed != 0 {
 		t.Error("a message of a closed QP ends")
-	}
-}
-
-// TestLongSelectiveRepeat: with SelectiveRepeat, a lost packet costs one retransmission, however many packets follow it.
-func TestLongSelectiveRepeat(t *testing.T) {
-	n := newNetwork(t, Config{SelectiveRepeat: true, MTU: 64, Timeout: second}, 20_000_000)
-	a, _ := n.connect()
-	lost := false
-	n.change = func(int64, int, []byte, int) bool {
-		if !lost {
-			lost = true
-			return false
-		}
-		return true
-	}
-	n.start(0, Stream{QP: a, Bytes: 100_000 * 64})
-	n.run(never)
-	if c := n.hosts[0].Counters(); c.MessagesDone != 1 || c.Retransmitted != 1 || c.TimedOut != 0 {
-		t.Errorf("counted %+v", c)
-	}
-}
-
-// TestTwoGaps: with SelectiveRepeat, the second gap is reported as soon as the first one is closed, and two packets are retransmitted for
-// it.
-func TestTwoGaps(t *testing.T) {
-	n := newNetwork(t, Config{SelectiveRepeat: true, Timeout: second}, 20_000)
-	a, _ := n.connect()
-	lost := map[uint32]bool{}
-	n.change = func(_ int64, from int, frame []byte, length int) bool {
-		psn := parsed(frame, length).PSN
-		if from == 0 && (psn == 3 || psn == 7) && !lost[psn] {
-			lost[psn] = true
-			return false
-		}
-		return true
-	}
-	n.start(0, Stream{QP: a, Bytes: 10 * 1024})
-	n.run(never)
-	if c := n.hosts[0].Counters(); c.MessagesDone != 1 || c.Retransmitted != 1+2 || c.WentBack != 2 || c.TimedOut != 0 {
-		t.Errorf("counted %+v", c)
 	}
 }
 

@@ -1,7 +1,6 @@
 package flowtable
 
 import (
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -67,44 +66,5 @@ func TestSweepCatchesUp(t *testing.T) {
 	}
 	if n := tab.Stats().Flows; n != 1 {
 		t.Fatalf("%d flows, want the one that was last seen in the future", n)
-	}
-}
-
-func TestNoAging(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 10})
-	one(tab, keyOf(1), 0)
-	for range 10 {
-		tab.Sweep(1e18)
-	}
-	one(tab, keyOf(1), 1e18)
-	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 1}) {
-		t.Fatalf("stats %+v", s)
-	}
-}
-
-// Renew gives a flow another generation and no answer, and leaves its key and index.
-func TestRenew(t *testing.T) {
-	seen := &recorder{}
-	tab := newTable(t, Config{Capacity: 10, Observer: seen})
-	seen.tab = tab
-	x := one(tab, keyOf(1), 1)
-	if !tab.SetAnswer(x, tab.State(x), 77) {
-		t.Fatal("the answer wasn't set")
-	}
-	before := tab.State(x)
-	tab.Renew(x, 2)
-	s := tab.State(x)
-	if !s.Live() || s.Generation() == before.Generation() || s.Answer() != 0 || one(tab, keyOf(1), 3) != x {
-		t.Fatalf("state %#x after %#x", s, before)
-	}
-	if tab.SetAnswer(x, before, 78) || tab.State(x) != s {
-		t.Fatal("an answer to the flow before was given to this one")
-	}
-	want := []event{{x, keyOf(1), true, 0, 0}, {x, keyOf(1), false, Renewed, 77}, {x, keyOf(1), true, 0, 0}}
-	if !slices.Equal(seen.events, want) {
-		t.Fatalf("observed %+v", seen.events)
-	}
-	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 2}) {
-		t.Fatalf("stats %+v", s)
 	}
 }

@@ -55,11 +55,3 @@ func TestHashAvalanche(t *testing.T) {
 		}
 	}
 }
-
-func TestSeedChangesHash(t *testing.T) {
-	k := keyOf(1)
-	a, b := newTable(t, Config{Capacity: 1, Seed: 1}), newTable(t, Config{Capacity: 1, Seed: 2})
-	if a.hash(&k) == b.hash(&k) {
-		t.Error("one hash for two seeds")
-	}
-}

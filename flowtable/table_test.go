@@ -61,27 +61,6 @@ func TestMemoryNeedNotBeAligned(t *testing.T) {
 	}
 }
 
-func TestFindsWhatItAdded(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 100})
-	keys := make([]Key, 64)
-	for i := range keys {
-		keys[i] = keyOf(uint64(i))
-	}
-	keys[63] = keys[0]
-	var first, second [64]Ref
-	tab.Lookup(records(keys...), 5, first[:])
-	tab.Lookup(records(keys...), 6, second[:])
-	if first != second {
-		t.Fatalf("second lookup gave other flows: %v, %v", first, second)
-	}
-	if first[63] != first[0] {
-		t.Fatalf("one key twice in a burst is flows %v and %v", first[0], first[63])
-	}
-	if s := tab.Stats(); s != (Stats{Flows: 63, Insertions: 63}) {
-		t.Fatalf("stats %+v", s)
-	}
-}
-
 // Every field of a key distinguishes flows.
 func TestKeyFields(t *testing.T) {
 	base := Key{Src: packet.Addr{Hi: 1, Lo: 2}, Dst: packet.Addr{Hi: 3, Lo: 4}, DestQP: 5, SourceQP: 6, Port: 7, OuterTag: packet.MakeTag(packet.EtherTypeSTag, 8), InnerTag: packet.MakeTag(packet.EtherTypeCTag, 9)}
@@ -201,23 +180,6 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	}
 }
 
-// The state of an index without a flow is not Live, and SetAnswer doesn't change it.
-func TestStateOfNoFlow(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 2, Aging: 100})
-	x := one(tab, keyOf(1), 0)
-	s := tab.State(x)
-	tab.Sweep(1000)
-	if tab.State(x).Live() || tab.State(None).Live() || tab.State(2).Live() {
-		t.Error("the state of an index without a flow is Live")
-	}
-	if tab.SetAnswer(x, s, 5) {
-		t.Error("a flow that has ended takes an answer")
-	}
-	if _, _, ok := tab.Find(new(keyOf(1))); ok {
-		t.Error("a flow that has ended is found")
-	}
-}
-
 // A key of zeros, which a forged packet from :: to :: has, is a flow like any other. It is not entry 0, which means no flow.
 func TestZeroKey(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 4})
@@ -271,27 +233,6 @@ func TestNoFlowBehindItsTag(t *testing.T) {
 	tab.Lookup([]packet.Record{no}, 2, out)
 	if s := tab.Stats(); x == None || out[0] != (Ref{}) || s != (Stats{Flows: 1, Insertions: 1}) {
 		t.Fatalf("flow %v, stats %+v", out[0], s)
-	}
-}
-
-// A burst never evicts a flow whose index it has returned, even if it has to refuse other keys.
-func TestBurstLargerThanTable(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 10})
-	keys := make([]Key, 2*maxBurst+7)
-	for i := range keys {
-		keys[i] = keyOf(uint64(i))
-	}
-	out := make([]Ref, len(keys))
-	for now := range int64(3) {
-		tab.Lookup(records(keys...), now, out)
-		for i, x := range out {
-			if (x != Ref{}) != (i < 10) {
-				t.Fatalf("round %d: key %d is flow %v", now, i, x)
-			}
-		}
-	}
-	if s := tab.Stats(); s.Refused != 3*uint64(len(keys)-10) || s.Flows != 10 {
-		t.Fatalf("stats %+v", s)
 	}
 }
 
@@ -364,24 +305,3 @@ type counter struct{ begun, ended uint64 }
 
 func (c *counter) Begin(Index)       { c.begun++ }
 func (c *counter) End(Index, Ending) { c.ended++ }
-
-// TestRef: Lookup and Ref return the same Ref for a flow, and a renewed flow has another Ref.
-func TestRef(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 10})
-	a, b := one(tab, keyOf(1), 1), one(tab, keyOf(2), 1)
-	tab.Renew(b, 2)
-	tab.SetAnswer(b, tab.State(b), answerMask)
-	var refs [2]Ref
-	tab.Lookup(records(keyOf(1), keyOf(2)), 3, refs[:])
-	if want := [2]Ref{{a, 1}, {b, 2}}; refs != want {
-		t.Errorf("%v for the first flow of an index and the second one, want %v", refs, want)
-	}
-	if tab.Ref(a) != refs[0] || tab.Ref(b) != refs[1] || tab.Ref(None) != (Ref{}) {
-		t.Errorf("%v, %v and %v for none, want %v", tab.Ref(a), tab.Ref(b), tab.Ref(None), refs)
-	}
-	before := tab.Ref(a)
-	tab.Renew(a, 3)
-	if after := tab.Ref(a); after == before || after.Index != a {
-		t.Errorf("renewed: %v, was %v", after, before)
-	}
-}

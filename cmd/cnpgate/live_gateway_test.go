@@ -15,13 +15,14 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/program"
 )
 
 // The tests here run the gateway between two veth pairs in a network namespace of the test's thread, which ends with it:
@@ -82,26 +83,19 @@ func shell(t *testing.T, name string, args ...string) {
 	}
 }
 
-// liveBinary is the gateway with DPDK, compiled once for all tests and their attempts.
+// liveBinary is the gateway with DPDK and its page, one for all tests and their attempts.
 func liveBinary(t *testing.T) string {
 	t.Helper()
-	path, err := buildLive()
-	if err != nil {
+	path := filepath.Join(filepath.Dir(binary), "cnpgate-live")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	program.Put(t, "../..", path+".new")
+	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
-
-var buildLive = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "cnpgate-live")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if out, err := exec.Command("go", "build", "-o", path+".new", ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, os.Rename(path+".new", path)
-})
 
 const liveConfig = `gateway: {name: live, ipv4: 192.0.2.1}
 dpdk: {hugepages: false, workers: [0], idle: backoff}

@@ -27,19 +27,6 @@ import (
 
 const pageAddress = "127.0.0.1:8420"
 
-// webBinary is the program with its page.
-func webBinary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "cnpgate")
-	for _, c := range []*exec.Cmd{exec.Command("go", "run", "-tags", "nodpdk", "./tools/web"), exec.Command("go", "build", "-o", path, "./cmd/cnpgate")} {
-		c.Dir = "../.."
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", c.Args, err, out)
-		}
-	}
-	return path
-}
-
 // bridge forwards connections from this process's namespace, where the browser is, to an address within another one, and returns its own address.
 func bridge(t *testing.T, to *os.File, address string) string {
 	t.Helper()
@@ -94,7 +81,7 @@ func TestLiveWeb(t *testing.T) {
 	if ontime.Again(t) {
 		return
 	}
-	program := webBinary(t)
+	program := liveBinary(t)
 	enterNamespace(t)
 	here := namespace(t)
 	ip(t, "link set lo up")
@@ -275,7 +262,7 @@ func openedPage(t *testing.T, hash string, program string, args ...string) *brow
 
 // TestLiveReplayWeb: replay --web prints the page's address, and the page plays the capture; with --health it shows what is wrong, or reads what is dropped.
 func TestLiveReplayWeb(t *testing.T) {
-	program := webBinary(t)
+	program := liveBinary(t)
 	page := openedPage(t, "#notifications", program, "replay", "-c", "../../testdata/golden/limits/config.yaml", "--fabric", "fd00::/16", "--web", "--listen", "127.0.0.1:0",
 		"../../testdata/golden/limits/in.pcap")
 	page.Wait(`document.querySelectorAll('tbody .why').length === 16`)

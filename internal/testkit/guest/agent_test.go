@@ -106,7 +106,7 @@ func TestAgent(t *testing.T) {
 	}
 	binary := buildGateway(t)
 	inGuest := filepath.Join(t.TempDir(), "cnpgate")
-	build := exec.Command("go", "build", "-tags", "nodpdk", "-o", inGuest, "github.com/cnpgate/cnpgate/cmd/cnpgate")
+	build := exec.Command("go", "build", "-tags", "nodpdk,nobgp,noweb", "-ldflags=-s -w", "-o", inGuest, "github.com/cnpgate/cnpgate/cmd/cnpgate")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -5,8 +5,6 @@ package guest
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -64,41 +62,14 @@ func TestEndpointWithSoftRoCE(t *testing.T) {
 // endpointGuest is a host with Soft-RoCE on a NIC whose wire the test holds, and on one behind a tap interface.
 func endpointGuest(t *testing.T) *Guest {
 	t.Helper()
-	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
-	if len(provider) != 1 {
-		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
-	}
-	files, err := Programs("/usr/bin/rdma", "/usr/bin/ibv_rc_pingpong", "/usr/bin/ibv_ud_pingpong", "/usr/bin/rping", provider[0], libgcc(t))
-	if err != nil {
-		t.Fatalf("%v; run scripts/setup --test", err)
-	}
-	dir, err := os.MkdirTemp("", "cnpgate-guest") // short: a socket's path has 107 characters
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g, err := Boot(Config{
-		Folder: dir, CPUs: 1, MemoryMiB: 512, NICs: []string{"virtio-net-pci"}, Taps: []string{rpingTap},
-		Files:   append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644}),
-		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
 	const tap, wire = "eth0", "eth1" // in the order of their PCI addresses
-	for _, command := range []string{
+	return softRoCE(t, Config{CPUs: 1, NICs: []string{"virtio-net-pci"}, Taps: []string{rpingTap}},
+		[]string{"/usr/bin/rdma", "/usr/bin/ibv_rc_pingpong", "/usr/bin/ibv_ud_pingpong", "/usr/bin/rping"},
 		"ip link set lo up", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
-		"ip link set " + wire + " mtu 1500 up", "ip address add 198.18.0.2/24 dev " + wire,
-		"arp -i " + wire + " -s 198.18.0.1 " + endpointMAC, "rdma link add rxe0 type rxe netdev " + wire,
-		"ip link set " + tap + " mtu 4200 up", "ip address add 198.19.0.2/24 dev " + tap,
-		"arp -i " + tap + " -s 198.19.0.1 " + endpointMAC, "rdma link add rxe1 type rxe netdev " + tap,
-	} {
-		if _, err := g.Run(command); err != nil {
-			t.Fatalf("%v\n%s", err, g.Console())
-		}
-	}
-	return g
+		"ip link set "+wire+" mtu 1500 up", "ip address add 198.18.0.2/24 dev "+wire,
+		"arp -i "+wire+" -s 198.18.0.1 "+endpointMAC, "rdma link add rxe0 type rxe netdev "+wire,
+		"ip link set "+tap+" mtu 4200 up", "ip address add 198.19.0.2/24 dev "+tap,
+		"arp -i "+tap+" -s 198.19.0.1 "+endpointMAC, "rdma link add rxe1 type rxe netdev "+tap)
 }
 
 // kernelPeer is an endpoint and the kernel that it talks with.

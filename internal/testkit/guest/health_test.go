@@ -163,39 +163,13 @@ func judge(t *testing.T, trace *lossypath.Trace) *health.Report {
 // perftestGuest is a host with Soft-RoCE on a NIC whose wire the test holds.
 func perftestGuest(t *testing.T, address string) *Guest {
 	t.Helper()
-	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
-	if len(provider) != 1 {
-		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
-	}
-	files, err := Programs("/usr/bin/rdma", "/sbin/tc", "/usr/bin/ib_write_bw", "/usr/bin/ib_write_lat", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ib_send_lat", "/usr/bin/ib_read_lat", provider[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "cnpgate-guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g, err := Boot(Config{
-		Folder: dir, CPUs: 1, MemoryMiB: 512, NICs: []string{"virtio-net-pci"},
-		Files:   append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644}),
-		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm", "sch_netem"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
 	// Both NICs have the same address by default.
 	mac := "02:00:00:00:01:0" + address[len(address)-1:]
-	for _, command := range []string{
-		"ip link set lo up", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6", "ip link set eth0 address " + mac, "ip link set eth0 mtu 4200 up",
-		"ip address add " + address + "/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
-	} {
-		if _, err := g.Run(command); err != nil {
-			t.Fatalf("%v\n%s", err, g.Console())
-		}
-	}
-	return g
+	return softRoCE(t, Config{CPUs: 1, NICs: []string{"virtio-net-pci"}, Modules: []string{"sch_netem"}},
+		[]string{"/usr/bin/rdma", "/sbin/tc", "/usr/bin/ib_write_bw", "/usr/bin/ib_write_lat", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw",
+			"/usr/bin/ib_send_lat", "/usr/bin/ib_read_lat"},
+		"ip link set lo up", "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6", "ip link set eth0 address "+mac, "ip link set eth0 mtu 4200 up",
+		"ip address add "+address+"/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0")
 }
 
 // wire connects two guests by a path, in real time.

@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,37 +65,9 @@ func TestNICTestWithSoftRoCE(t *testing.T) {
 // nictestGuest is a host with Soft-RoCE behind a tap interface, and perftest and rping.
 func nictestGuest(t *testing.T) *Guest {
 	t.Helper()
-	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
-	if len(provider) != 1 {
-		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
-	}
-	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/rping", provider[0], libgcc(t))
-	if err != nil {
-		t.Fatalf("%v; run scripts/setup --test", err)
-	}
-	dir, err := os.MkdirTemp("", "cnpgate-guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g, err := Boot(Config{
-		Folder: dir, CPUs: 1, MemoryMiB: 512, Taps: []string{nictestTap},
-		Files:   append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644}),
-		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	for _, command := range []string{
+	return softRoCE(t, Config{CPUs: 1, Taps: []string{nictestTap}}, []string{"/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/rping"},
 		"ip link set lo up", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
-		"ip link set eth0 mtu 1500 up", "ip address add 198.20.0.2/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
-	} {
-		if _, err := g.Run(command); err != nil {
-			t.Fatalf("%v\n%s", err, g.Console())
-		}
-	}
-	return g
+		"ip link set eth0 mtu 1500 up", "ip address add 198.20.0.2/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0")
 }
 
 // runningNICTest is `cnpgate nictest` in the test's namespace.

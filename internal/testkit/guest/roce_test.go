@@ -35,38 +35,10 @@ type hostConfig struct {
 // roceHost boots a host with the kernel's Soft-RoCE behind a tap interface, and the tools that measure RDMA.
 func roceHost(t *testing.T, c hostConfig) *Guest {
 	t.Helper()
-	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
-	if len(provider) != 1 {
-		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
-	}
-	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ibv_rc_pingpong", "/usr/bin/rping",
-		provider[0], libgcc(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(append(files, c.files...), File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644})
-	dir, err := os.MkdirTemp("", "cnpgate-guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	g, err := Boot(Config{
-		Folder: dir, CPUs: c.cpus, MemoryMiB: 512, Taps: c.taps, Files: files,
-		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	for _, command := range []string{
-		"echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6",
-		"ip link set eth0 mtu 4200 up", "ip address add " + c.address + "/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
-	} {
-		if _, err := g.Run(command); err != nil {
-			t.Fatalf("%v\n%s", err, g.Console())
-		}
-	}
-	return g
+	return softRoCE(t, Config{CPUs: c.cpus, Taps: c.taps, Files: c.files},
+		[]string{"/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ibv_rc_pingpong", "/usr/bin/rping"},
+		"echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6", "ip link set eth0 mtu 4200 up", "ip address add "+c.address+"/24 dev eth0",
+		"rdma link add rxe0 type rxe netdev eth0")
 }
 
 // TestSoftRoCE runs RDMA between two kernels with the gateway in the wire: writes, reads and sends, several QPs, a path MTU of 4096. None fails, and

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -16,18 +17,43 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/endpoint/runner"
+	"github.com/cnpgate/cnpgate/internal/testkit/program"
 )
 
 const rpingTap = "tapc"
 
-// libgcc is the library that threads load when they end.
-func libgcc(t *testing.T) string {
+// softRoCE boots a host with the kernel's Soft-RoCE and programs of this machine, and runs commands there. c has what differs.
+func softRoCE(t *testing.T, c Config, programs []string, commands ...string) *Guest {
 	t.Helper()
-	found, _ := filepath.Glob("/lib/*/libgcc_s.so.1")
-	if len(found) != 1 {
-		t.Fatalf("libgcc is at %q, expected one", found)
+	// The provider of Soft-RoCE, and the library that threads load when they end.
+	for _, pattern := range []string{"/usr/lib/*/libibverbs/librxe-rdmav*.so", "/lib/*/libgcc_s.so.1"} {
+		found, _ := filepath.Glob(pattern)
+		if len(found) != 1 {
+			t.Fatalf("%s is at %q, expected one; run scripts/setup --test", pattern, found)
+		}
+		programs = append(programs, found[0])
 	}
-	return found[0]
+	files, err := Programs(programs...)
+	if err != nil {
+		t.Fatalf("%v; run scripts/setup --test", err)
+	}
+	if c.Folder, err = os.MkdirTemp("", "cnpgate-guest"); err != nil { // short: a socket's path has 107 characters
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(c.Folder) })
+	c.MemoryMiB, c.Files = 512, append(append(files, c.Files...), File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644})
+	c.Modules = append(c.Modules, "virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm")
+	g, err := Boot(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	for _, command := range commands {
+		if _, err := g.Run(command); err != nil {
+			t.Fatalf("%v\n%s", err, g.Console())
+		}
+	}
+	return g
 }
 
 // playRping runs rping, whose peer is the kernel's Soft-RoCE and RDMA-CM, with `cnpgate endpoint` as its server and as its client. rping -V compares
@@ -131,14 +157,12 @@ func (e *runningEndpoint) wait() (r runner.Report, err error) {
 	return r, err
 }
 
-// buildGateway compiles the gateway, once for all tests.
+// buildGateway returns a program with DPDK.
 func buildGateway(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cnpgate")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/cnpgate/cnpgate/cmd/cnpgate").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
+	path := filepath.Join(t.TempDir(), "cnpgate")
+	program.Put(t, "../../..", path)
+	return path
 }
 
 // makeTaps makes tap interfaces in a network namespace that the test's thread enters.

@@ -3,4 +3,4 @@
 package mutate
 
 // Executions is how many mutants a fuzz target of a codec gets: fewer under the race detector, many more with the tag long.
-const Executions = 300_000
+const Executions = 100_000

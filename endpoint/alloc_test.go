@@ -1,21 +1,6 @@
 package endpoint
 
-import (
-	"testing"
-)
-
-// BenchmarkPacket measures the cost of a data packet and its acknowledgement for both hosts together: built, received, acknowledged, with
-// 256 QPs taking turns and headers only.
-func BenchmarkPacket(b *testing.B) {
-	p := newPingPong(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		p.exchange()
-	}
-	if p.data == 0 {
-		b.Fatal("no data was sent")
-	}
-}
+import "testing"
 
 // TestNoAllocations: a packet, its acknowledgement, its retransmission and its CNP need no allocation once the queues have their size.
 func TestNoAllocations(t *testing.T) {
