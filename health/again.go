@@ -16,21 +16,35 @@ const (
 type pending struct {
 	packet Packet
 	before int64 // time of the request before it
+	hole   bool  // it was missing
 	set    bool
 }
 
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
-	if what := h.passed(p); what != unclear {
-		h.take(p, what, h.sent)
+	hole, since := h.missing(p)
+	if what := h.passed(p, hole, since); what != unclear {
+		h.take(p, what, h.sent, hole)
 		return
 	}
-	h.pending = pending{*p, h.sent, true}
+	h.pending = pending{*p, h.sent, hole, true}
+}
+
+// missing reports whether a request whose PSN was passed was missing until now, and since when; 0: it isn't known.
+func (h *Half) missing(p *Packet) (is bool, since int64) {
+	if i := h.holes.find(p.PSN); i >= 0 {
+		since = h.holes.list[i].at
+		h.holes.fill(i, p.PSN, h.psnsOf(p))
+	} else if h.recent.find(p.PSN) != nil || !h.holes.forgotten(p.PSN) {
+		return false, 0
+	}
+	h.Goodput += uint64(p.Data)
+	return true, since
 }
 
 // passed says what a request is, if that can be said at once: by its number or its hops; as it can't have been sent again yet, or as there was a reason to.
-func (h *Half) passed(p *Packet) passed {
-	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
+func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
+	before := h.recent.find(p.PSN)
 	switch {
 	case h.flags&oneWay != 0 && hole:
 		return late
@@ -47,9 +61,9 @@ func (h *Half) passed(p *Packet) passed {
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
-	case asked && since >= h.naks.least*3/4, p.Time-h.sent >= h.silence():
+	case asked && since >= h.naks.least*3/4 && !(hole && h.sendsAll(p)), p.Time-h.sent >= h.silence():
 		return sentAgain
-	case hole && (asked || p.Time-h.holes.since(p.PSN) < h.clean.least*9/10):
+	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
 	case !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin():
 		switch {
@@ -117,44 +131,42 @@ func (r *repeat) sinceAsked(h *Half, p *Packet) (since int64, asked bool) {
 func (h *Half) settle(next *Packet) {
 	p := &h.pending.packet
 	h.pending.set = false
-	hole, before := h.holes.has(p.PSN, &h.recent), h.recent.find(p.PSN)
+	hole, before := h.pending.hole, h.recent.find(p.PSN)
 	since, asked := h.repeat.sinceAsked(h, p)
 	asked = asked && since >= 0
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
+	goesOn := next != nil && (ahead(next.PSN, h.next) >= 0 || h.repeat.active && next.PSN == h.repeat.next)
+	alone := goesOn && next.PSN != end && end != h.next && h.sendsAll(p)
 	switch soon := !asked && !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
 			what = sentAgain
 		}
-	case next != nil && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
+	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
-	case asked && (!hole || since >= h.naks.least*3/4):
+	case asked && !alone && (!hole || since >= h.naks.least*3/4):
 		what = sentAgain
 	case hole:
 		what = late
+	case alone:
 	case returnsData(p.Opcode), end == h.next && (before == nil || p.Time-before.time >= h.soonest()), h.repeat.at != 0 && (before == nil || p.Time-before.time >= atOnce):
 		what = sentAgain
 	}
-	h.take(p, what, h.pending.before)
+	h.take(p, what, h.pending.before, hole)
 }
 
+// sendsAll reports whether a requester that goes back to a packet sends all that follows it, too.
+func (h *Half) sendsAll(p *Packet) bool { return h.flags&goesBackN != 0 && !returnsData(p.Opcode) }
+
 // take counts a request whose PSN was passed before. The one before it was sent at a time.
-func (h *Half) take(p *Packet, what passed, before int64) {
-	i := h.holes.find(p.PSN)
-	if i < 0 && h.recent.find(p.PSN) == nil && h.holes.forgotten(p.PSN) {
-		i = h.holes.n // it was missing
-	}
-	if i >= 0 {
-		h.holes.fill(i, p.PSN, h.psnsOf(p))
-		h.Goodput += uint64(p.Data)
-	}
+func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 	switch {
-	case what == sentAgain && i >= 0:
+	case what == sentAgain && hole:
 		h.LostUpstream++
 		h.repeat.sendsAgain(h, p, true, before)
-	case what == sentAgain && h.cameAfterAll(p):
+	case what != late && h.cameAfterAll(p, what):
 		h.LostUpstream--
 		h.OutOfOrder++
 		h.repeat.noteAgain(p.PSN, 1)
@@ -165,15 +177,51 @@ func (h *Half) take(p *Packet, what passed, before int64) {
 		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p.PSN, 1)
 	default:
-		h.Duplicates++
+		h.copied[0].add(&h.Counts, p.PSN, h.elsewhere(p, 0) || h.ids.known(p.ID))
 		h.repeat.noteAgain(p.PSN, 1)
 	}
 }
 
-// cameAfterAll reports whether a request counts as lost, because it was sent again before it came.
-func (h *Half) cameAfterAll(p *Packet) bool {
+// copies are packets in a row that seem to have been copied.
+type copies struct {
+	next uint32 // the PSN after them
+	n    uint64
+}
+
+// add counts a packet that seems to have been copied. elsewhere: it was captured at another place, too.
+func (s *copies) add(c *Counts, psn uint32, elsewhere bool) {
+	c.Duplicates++
+	switch {
+	case elsewhere:
+		c.copies++
+		return
+	case psn != s.next:
+		s.n = 0
+	}
+	s.next, s.n = (psn+1)&packet.PSNMask, s.n+1
+}
+
+// end proves that packets were copied, by the next new one: who goes back sends all that follows, too, and nobody is asked for the last packet alone that it
+// has sent, as a NAK needs one behind it (IBTA 9.7.5.2.8).
+func (s *copies) end(c *Counts, next uint32) {
+	if s.n == 1 || ahead(next, s.next) > 0 {
+		c.copies += s.n
+	}
+	s.n = 0
+}
+
+// cameAfterAll reports whether a request counts as lost, because it was sent again before it came. By its number it was sent before that, or the requester
+// can't have sent it alone.
+func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 	s := h.recent.find(p.PSN)
-	if s == nil || !s.lost || !h.ids.known(p.ID) || int16(p.ID-s.id) >= 0 || h.LostUpstream == 0 {
+	switch {
+	case s == nil || !s.lost || h.LostUpstream == 0:
+		return false
+	case h.ids.known(p.ID):
+		if what != sentAgain || int16(p.ID-s.id) >= 0 {
+			return false
+		}
+	case what == sentAgain, h.twins(), h.elsewhere(p, 0), !h.sendsAll(p):
 		return false
 	}
 	s.lost = false
@@ -188,7 +236,7 @@ func (h *Half) elsewhere(p *Packet, kind int) bool {
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) earlier(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) {
 		h.OutOfOrder++
 		return
 	}

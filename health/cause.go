@@ -279,7 +279,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself) == itself && (sent == 0 || o.nak-sent >= h.shortestTrip()) { // sent long ago, if it isn't remembered
+		} else if o.flags&(missed|upstream|itself) == itself && ahead(o.psn, h.base) >= 0 && (sent == 0 || o.nak-sent >= h.shortestTrip()) { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
 		}
@@ -293,7 +293,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 		case cause == Implied:
 		case o.answer != 0 && o.flags&ofRead == 0:
 			acks = 1
-		case o.answer == 0 && o.flags&(missed|jumped) == 0 && h.flags&answered != 0 && sent != 0 && sent >= o.back:
+		case o.came != 0 && o.answer == 0 && o.flags&(missed|jumped|due) == due && sent != 0 && sent >= o.back:
 			lost = 1
 		}
 	}

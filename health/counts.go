@@ -70,6 +70,7 @@ type Counts struct {
 	lostBack            uint64    // READ responses among LostDownstream
 	lostAsked           uint64    // packets among LostDownstream that NAKs asked for
 	overtaken           uint64    // packets that NAKs asked for, though they came
+	copies              uint64    // of Duplicates, those that are proven to be copies
 }
 
 // Retransmissions is the sum of all causes.
@@ -95,7 +96,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
 		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
 		{&c.DroppedHere[0], o.DroppedHere[0]}, {&c.DroppedHere[1], o.DroppedHere[1]}, {&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
-		{&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.overtaken, o.overtaken},
+		{&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.overtaken, o.overtaken}, {&c.copies, o.copies},
 	} {
 		*p.to += p.from
 	}

@@ -34,7 +34,11 @@
 // A gap may be a loss before this place, or the capture's. The responder proves the loss: it asks for just the packet that is missing, or the requester for just
 // that READ response (lostBefore). A packet that passed here was lost behind if the responder asked for it a round trip later or more, and acknowledged it
 // only after it was sent again; if it did before, the packet was overtaken. So was it if no answer came to what passed since the requester last went back
-// (lostBehind). What may be just late is neither lost, copied nor missed by the capture.
+// (lostBehind), if an ACK was due and came later: a peer that never answers again is no loss. What may be just late is neither lost, copied nor missed by the
+// capture. What is missing before two requests have passed in sequence may have passed before the capture.
+//
+// A requester that goes back sends all that follows (unless it has never done so), and nobody asks for the last packet alone, as a NAK needs one behind it.
+// So a packet that comes again alone was late or copied, and so were several in a row if something new follows before the rest was sent again (copies.end).
 //
 // After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
 // responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.

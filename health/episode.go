@@ -60,6 +60,7 @@ const (
 	beganAnew                 // that is so
 	droppedHere               // the gateway has dropped what is missing
 	itself                    // the NAK is for just this packet
+	due                       // an answer to it was asked for, and nothing before that is missing here
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -103,8 +104,12 @@ func (r *repeat) close() {
 	}
 }
 
-// goesOn ends the present episode: the requester sends something new.
-func (r *repeat) goesOn() {
+// goesOn ends the present episode: the requester sends something new, after what it had sent before end. If it has sent again more than the first packet, it
+// sends all of that again.
+func (r *repeat) goesOn(end uint32) {
+	if o := r.latestEpisode(); o != nil && o.requests.Packets > 1 && r.skipped == r.skippedTo {
+		r.skipped, r.skippedTo = r.next, end
+	}
 	r.close()
 	for i := range r.list[:r.n] {
 		r.list[i].flags |= wentOn
@@ -215,6 +220,9 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.skipped, r.skippedTo = r.next, p.PSN
 	}
 	if !late {
+		if p.PSN == r.next && p.Time > r.at && !unseen {
+			h.flags |= goesBackN
+		}
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
 	if h.own.n > 0 {
@@ -323,6 +331,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		o.asked = h.probes.list[0].time
 	}
 	set(overdue, r.overdue(h, p))
+	set(due, h.probes.n > 0 && !h.holes.between(p.PSN, h.probes.list[0].psn) || r.asked != 0 && r.latestPSN == p.PSN)
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)

@@ -21,7 +21,7 @@ type Half struct {
 	base      uint32 // the first PSN that was followed
 	loose     uint32 // how much farther next may be: a READ whose number of responses isn't known
 	read      Packet // the last READ request
-	flags     uint8
+	flags     uint16
 	holes     holes
 	recent    recent
 	probes    probes
@@ -32,7 +32,8 @@ type Half struct {
 	ids       ids
 	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
 	pending   pending
-	concluded Cause // of the latest episode that was
+	copied    [2]copies // requests, and responses
+	concluded Cause     // of the latest episode that was
 	repeat    repeat
 	doubts    doubts
 	reads     reads
@@ -46,14 +47,16 @@ type Half struct {
 }
 
 const (
-	started  = 1 << iota
-	oneWay   // UC: nothing is ever sent again
-	answered // a response was seen
-	blocked  // the sender waits with a full window
-	blind    // whether an answer is an ACK or a NAK can't be read
-	partial  // requests before the first one that was followed may be outstanding
-	unheard  // the requester went on after it had sent something again
-	mayBegin // the next request may begin another connection
+	started   = 1 << iota
+	oneWay    // UC: nothing is ever sent again
+	answered  // a response was seen
+	blocked   // the sender waits with a full window
+	blind     // whether an answer is an ACK or a NAK can't be read
+	partial   // requests before the first one that was followed may be outstanding
+	unheard   // the requester went on after it had sent something again
+	mayBegin  // the next request may begin another connection
+	sequel    // a request has followed the one before it
+	goesBackN // the requester sends again what follows a packet, too
 )
 
 const (
@@ -77,8 +80,10 @@ func (h *Half) request(p *Packet) {
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
-		if uint32(d) > h.loose {
-			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight)
+		if uint32(d) <= h.loose {
+			h.flags |= sequel
+		} else { // until then, each may have been sent again alone: those between have passed before the first one
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0)
 		}
 		if h.early.at != 0 {
 			h.early.overtaken(h, p)
@@ -126,12 +131,13 @@ func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
 	h.hops[0] = p.Hops
 	h.count(p)
+	h.copied[0].end(&h.Counts, h.next)
 	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
 	if r := &h.repeat; r.active && !late {
 		r.active = false
 		h.flags |= unheard
-		r.goesOn()
+		r.goesOn(h.next)
 	}
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {

@@ -57,12 +57,14 @@ func (s *holes) has(psn uint32, r *recent) bool {
 	return s.find(psn) >= 0 || s.more > 0 && ahead(psn, s.end) < 0 && r.find(psn) == nil
 }
 
-// since is when the packet after a missing one passed; 0: it isn't known.
-func (s *holes) since(psn uint32) int64 {
-	if i := s.find(psn); i >= 0 {
-		return s.list[i].at
+// between reports whether a PSN from one on is missing, before another.
+func (s *holes) between(from, to uint32) bool {
+	for _, o := range s.list[:s.n] {
+		if ahead(o.psn+o.n, from) > 0 && ahead(o.psn, to) < 0 {
+			return true
+		}
 	}
-	return 0
+	return false
 }
 
 // fill takes PSNs from one on out of hole i, as far as they are in it. If a hole breaks in two and the list is full, the lower part counts as lost.

@@ -74,6 +74,8 @@ func (r *reads) unresolved() (lost, missed uint64) {
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
+		} else if o.start {
+			missed++ // at least: the rest may be requests without data
 		} else {
 			missed += uint64(o.n)
 		}
@@ -100,11 +102,11 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			d = ahead(p.PSN, r.next)
 		}
 		if d > 0 {
-			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, false)
+			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
-			h.Duplicates++
+			h.copied[1].add(&h.Counts, p.PSN, false)
 			return
 		}
 		r.readAgain(h, p, before != 0)
@@ -112,6 +114,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	h.copied[1].end(&h.Counts, p.PSN)
 	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
@@ -189,7 +192,7 @@ func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
 		h.repeat.respondsAgain(h, p.Len)
 	case i >= 0:
 	case h.twins(), heard && h.Requests.Packets > 0 && h.repeat.at == 0:
-		h.Duplicates++
+		h.copied[1].add(&h.Counts, p.PSN, false)
 	default:
 		h.AgainResponses.add(p.Len)
 		h.Retransmitted[Unknown].add(p.Len)

@@ -34,6 +34,16 @@ func (r *recent) find(psn uint32) *sent {
 	return nil
 }
 
+// since reports whether a request with a PSN, or one before it, is in the list: then all that followed are.
+func (r *recent) since(psn uint32) bool {
+	for i := range r.list {
+		if s := &r.list[i]; s.psn != 0 && ahead(s.psn-1, psn) <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // between reports whether no request began with a PSN, but one before it did: those in the list are all that were sent since.
 func (r *recent) between(psn uint32) bool {
 	before := false

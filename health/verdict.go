@@ -306,7 +306,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 || h.mostlyOwn(h.LostDownstream) || h.LostDownstream <= h.OutOfOrder || h.OutOfOrder+h.overtaken > 2 && h.LostDownstream == h.lostAsked { // a NAK for one that is late, or was overtaken behind
+	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 2 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
 	if h.EarlyAnswers > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
@@ -373,7 +373,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.Duplicates < 3 || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.lateOnly() { // a few that were sent again may be taken for copies
+	if h.copies < 3 || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.lateOnly() {
 		return Verdict{}, false
 	}
 	v := Verdict{
