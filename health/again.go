@@ -236,7 +236,7 @@ func (h *Half) elsewhere(p *Packet, kind int) bool {
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) earlier(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce {
 		h.OutOfOrder++
 		return
 	}

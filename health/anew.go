@@ -50,9 +50,6 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		}
 		return known
 	case h.holes.n > 0, ahead(h.answers.acked, h.next) < 0:
-		if d < 0 && !read && h.answersTo(p) >= manyAnswers {
-			return perhaps
-		}
 		return known
 	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read),
 		d < 0 && !read && h.answersTo(p) >= manyAnswers:
