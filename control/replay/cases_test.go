@@ -57,12 +57,12 @@ var cases = map[string]answer{
 	"e_read256.pcap":       {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 20560}, says: "first after 2 ms, then at growing intervals of up to 16 ms, at an RTT of 40 ms"},
 	// Peers that refuse, or don't answer.
 	"access_error.pcap":     {verdicts: []string{health.Refused}},
-	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}, lost: 7},
+	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}},
 	"blackhole_nak.pcap":    {verdicts: []string{health.BlackHole}, causes: byNAK(14), lost: 8},
 	"dead_peer.pcap":        {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}},
 	"mtu_mismatch.pcap":     {verdicts: []string{health.Refused}},
 	"rnr_exceeded.pcap":     {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 6}},
-	"f_retry_exceeded.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, lost: 7, says: "retry count 7 exceeded, time-out 14"},
+	"f_retry_exceeded.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "retry count 7 exceeded, time-out 14"},
 	// Selective repeat, PSNs that wrap, packets on many ports, and other operations.
 	"atomics.pcap":       {},
 	"failover.pcap":      {},
