@@ -22,24 +22,15 @@ type pending struct {
 
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
-	hole, since := h.missing(p)
+	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
+	if hole {
+		h.Goodput += uint64(p.Data)
+	}
 	if what := h.passed(p, hole, since); what != unclear {
 		h.take(p, what, h.sent, hole)
 		return
 	}
 	h.pending = pending{*p, h.sent, hole, true}
-}
-
-// missing reports whether a request whose PSN was passed was missing until now, and since when; 0: it isn't known.
-func (h *Half) missing(p *Packet) (is bool, since int64) {
-	if i := h.holes.find(p.PSN); i >= 0 {
-		since = h.holes.list[i].at
-		h.holes.fill(i, p.PSN, h.psnsOf(p))
-	} else if h.recent.find(p.PSN) != nil || !h.holes.forgotten(p.PSN) {
-		return false, 0
-	}
-	h.Goodput += uint64(p.Data)
-	return true, since
 }
 
 // passed says what a request is, if that can be said at once: by its number or its hops; as it can't have been sent again yet, or as there was a reason to.
@@ -61,7 +52,7 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
-	case asked && since >= h.naks.least*3/4 && !(hole && h.sendsAll(p)), p.Time-h.sent >= h.silence():
+	case asked && since >= h.naks.least*3/4 && !(hole && sendsAll(h, p)), p.Time-h.sent >= h.silence():
 		return sentAgain
 	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
@@ -137,7 +128,7 @@ func (h *Half) settle(next *Packet) {
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
 	goesOn := next != nil && (ahead(next.PSN, h.next) >= 0 || h.repeat.active && next.PSN == h.repeat.next)
-	alone := goesOn && next.PSN != end && end != h.next && h.sendsAll(p)
+	alone := goesOn && next.PSN != end && end != h.next && sendsAll(h, p)
 	switch soon := !asked && !hole && before != nil && before.data == clamp(p.Data) && p.Time-before.time < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
@@ -158,7 +149,7 @@ func (h *Half) settle(next *Packet) {
 }
 
 // sendsAll reports whether a requester that goes back to a packet sends all that follows it, too.
-func (h *Half) sendsAll(p *Packet) bool { return h.flags&goesBackN != 0 && !returnsData(p.Opcode) }
+func sendsAll(h *Half, p *Packet) bool { return h.flags&goesBackN != 0 && !returnsData(p.Opcode) }
 
 // take counts a request whose PSN was passed before. The one before it was sent at a time.
 func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
@@ -221,7 +212,7 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 		if what != sentAgain || int16(p.ID-s.id) >= 0 {
 			return false
 		}
-	case what == sentAgain, h.twins(), h.elsewhere(p, 0), !h.sendsAll(p):
+	case what == sentAgain, h.twins(), h.elsewhere(p, 0), !sendsAll(h, p):
 		return false
 	}
 	s.lost = false

@@ -52,6 +52,16 @@ func (s *holes) find(psn uint32) int {
 	return -1
 }
 
+// comes takes a request of so many PSNs whose first one was passed, and reports whether that was missing until now, and since when; 0: it isn't known.
+func (s *holes) comes(psn, psns uint32, r *recent) (missing bool, since int64) {
+	if i := s.find(psn); i >= 0 {
+		since = s.list[i].at
+		s.fill(i, psn, psns)
+		return true, since
+	}
+	return r.find(psn) == nil && s.forgotten(psn), 0
+}
+
 // has reports whether a PSN is missing. One that is among the latest requests isn't.
 func (s *holes) has(psn uint32, r *recent) bool {
 	return s.find(psn) >= 0 || s.more > 0 && ahead(psn, s.end) < 0 && r.find(psn) == nil

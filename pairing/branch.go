@@ -18,13 +18,19 @@ const (
 	fitsFormula
 )
 
+// way is where a flow may get a slot, as its packet p arrives: in the group of its two hosts, or a branch.
+type way struct {
+	*flow
+	p *arrival
+}
+
 // place returns the group on the way of the flow's port in which it gets a slot, under Store.Lock. If all are full, and there are
 // flows of both directions, the last one gets another branch; a joined group has no branches of branches.
-func (f *flow) place(whole *store.Group, side int, source uint64, p *arrival) *store.Group {
-	s := f.l.pairing.store
+func (f way) place(whole *store.Group, side int, source uint64) *store.Group {
+	s, p := f.l.pairing.store, f.p
 	var on [store.Depths]*store.Group
 	n := s.Way(whole, p.SrcPort, &on)
-	if g := f.bestOf(on[:n], side, p); g != nil {
+	if g := f.bestOf(on[:n], side); g != nil {
 		return g
 	}
 	last := on[n-1]
@@ -42,15 +48,15 @@ func (f *flow) place(whole *store.Group, side int, source uint64, p *arrival) *s
 }
 
 // bestOf returns the group that has a slot for the flow and the flow of the other side that fits best; the first one of several, nil if none has a slot.
-func (f *flow) bestOf(groups []*store.Group, side int, p *arrival) (best *store.Group) {
+func (f way) bestOf(groups []*store.Group, side int) (best *store.Group) {
 	fit := fitsNot
 	for _, g := range groups {
 		if !g.Lock().Try() {
 			f.l.skipped()
 			continue
 		}
-		if g == f.slot.Group() || !g.Full(side) || f.freeEnded(g, side, p.now) {
-			if here := f.fitIn(g, side, p); best == nil || here > fit {
+		if g == f.slot.Group() || !g.Full(side) || f.freeEnded(g, side) {
+			if here := f.fitIn(g, side); best == nil || here > fit {
 				best, fit = g, here
 			}
 		}
@@ -63,9 +69,9 @@ func (f *flow) bestOf(groups []*store.Group, side int, p *arrival) (best *store.
 }
 
 // freeEnded takes the slot of a flow of a full side that has ended, under both locks, and reports whether there was one.
-func (f *flow) freeEnded(g *store.Group, side int, now int64) bool {
+func (f way) freeEnded(g *store.Group, side int) bool {
 	all := f.l.pairing
-	slot, ok := all.store.Empty(g, side, now, all.answers.ended)
+	slot, ok := all.store.Empty(g, side, f.p.now, all.answers.ended)
 	if ok {
 		all.release(&slot)
 	}
@@ -73,7 +79,8 @@ func (f *flow) freeEnded(g *store.Group, side int, now int64) bool {
 }
 
 // fitIn is how well the best flow without a peer flow of a group's other side fits the flow, under the group's lock.
-func (f *flow) fitIn(g *store.Group, side int, p *arrival) (fit int) {
+func (f way) fitIn(g *store.Group, side int) (fit int) {
+	p := f.p
 	used := g.Used(1 - side)
 	f.l.budget -= used
 	for n := range used {
@@ -91,7 +98,7 @@ func (f *flow) fitIn(g *store.Group, side int, p *arrival) (fit int) {
 
 // regroup takes the slot of a flow that has no peer flow, if another group on the way of its port has a slot and a flow that fits it better than those
 // of its own, or is nearer to the group of all ports. With its next packet the flow gets a slot there.
-func (f *flow) regroup(p *arrival) {
+func (f way) regroup() {
 	s := f.l.pairing.store
 	own := f.slot.Group()
 	if !own.Divided() || !f.l.spend(0) || !s.Lock.Try() {
@@ -102,8 +109,8 @@ func (f *flow) regroup(p *arrival) {
 		return
 	}
 	var on [store.Depths]*store.Group
-	n := s.Way(s.Find(own.Key(), own.Hash()), p.SrcPort, &on)
-	if g := f.bestOf(on[:n], f.slot.Side(), p); g == nil || g == own || !f.lock() {
+	n := s.Way(s.Find(own.Key(), own.Hash()), f.p.SrcPort, &on)
+	if g := f.bestOf(on[:n], f.slot.Side()); g == nil || g == own || !f.lock() {
 		return
 	}
 	defer f.unlock()

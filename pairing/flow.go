@@ -65,9 +65,10 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	all, s := f.l.pairing, f.l.pairing.store
 	key, side := all.groupOf(f.l.table.Key(f.index))
 	source := all.sourceHash(&key, side)
-	g, busy := f.group(&key, side)
+	w := way{f, p}
+	g, busy := w.group(&key, side)
 	if g == nil && !busy && f.evict(source, true, p.now) {
-		g, busy = f.group(&key, side)
+		g, busy = w.group(&key, side)
 	}
 	if g == nil {
 		return false, !busy
@@ -82,7 +83,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	}
 	if g.Divided() || g.Full(side) {
 		g.Lock().Release()
-		if g = f.place(g, side, source, p); !g.Lock().Try() {
+		if g = w.place(g, side, source); !g.Lock().Try() {
 			s.Tidy(g) // it may be a new branch
 			f.l.skipped()
 			return false, false

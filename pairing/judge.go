@@ -17,7 +17,7 @@ func (f *flow) judge(p *arrival) {
 		f.rejoin()
 	}
 	if f.slot.Others() == 0 || !f.judgeInGroup(p) {
-		f.regroup(p)
+		way{f, p}.regroup()
 	}
 }
 

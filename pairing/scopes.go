@@ -126,7 +126,7 @@ func (s *scopePairs) disprove(of scopePair) {
 
 // group returns the group in which the flow gets a slot, by the key of its own scope, under Store.Lock; nil if there is no space. busy: another
 // worker holds a lock.
-func (f *flow) group(key *store.Key, side int) (g *store.Group, busy bool) {
+func (f way) group(key *store.Key, side int) (g *store.Group, busy bool) {
 	p := f.l.pairing
 	hash := p.hashOf(key)
 	own := p.store.Find(key, hash)
