@@ -19,7 +19,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.0/16", proxy4)
 	p.Ports[wan].PerFlow = 1000
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
-	p.Border = stage.NewBorder(nil, nil, false)
+	p.Domain = stage.NewDomain(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Flows: 256, Capacity: 40_000, Rate: 1e9,
 		Change: func(c *dataplane.Config) { c.Aging = ms / 2 }})
 	var frames [][]byte
@@ -58,7 +58,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"marked": r.Count(wan, counters.ECNMarked), "answered with a notification": r.Count(fabric, counters.SentFirst),
 		"behind a notified proxy": r.Count(fabric, counters.SentFirst+counters.Counter(packet.ProxyNotification)),
-		"dropped by a full queue": r.Count(wan, counters.DroppedQueueOctets), "dropped at the border": r.Count(fabric, counters.DroppedBorderOut),
+		"dropped by a full queue": r.Count(wan, counters.DroppedQueueOctets), "dropped by the domain filter": r.Count(fabric, counters.DroppedDomainOut),
 		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).FlowStats().Evictions, "flows aged": r.Plane.Worker(0).FlowStats().Aged,
 	} {
 		if n == 0 {

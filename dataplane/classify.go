@@ -61,7 +61,7 @@ func (c *classifier) verdict(b *frames.Batch, i int, f *host.Frame) counters.Cou
 	if kind != packet.NotANotification {
 		c.Counters.Add(b.Port, counters.ReceivedFirst+counters.Counter(kind), 1)
 	}
-	if reason, stops := c.Policy.Border.Stops(c.Ports[b.Port].Role, kind, data, p, code); stops && !c.Policy.Border.OnlyObserves(&c.Counters, b.Port, reason) {
+	if reason, stops := c.Policy.Domain.Stops(c.Ports[b.Port].Role, kind, data, p, code); stops && !c.Policy.Domain.OnlyObserves(&c.Counters, b.Port, reason) {
 		return reason
 	}
 	switch {

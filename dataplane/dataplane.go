@@ -224,8 +224,8 @@ type (
 	Policy = stage.Policy
 	// PortPolicy is what of it is about a port.
 	PortPolicy = stage.PortPolicy
-	// Border is the domain filter.
-	Border = stage.Border
+	// Domain is the domain filter.
+	Domain = stage.Domain
 )
 
 // Roles of a port.

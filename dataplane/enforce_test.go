@@ -36,7 +36,7 @@ func enforcing() *dataplane.Policy {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[wan].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 10e6, Keep: 50, Interval: 50_000, Hold: 1 << 50, Recovery: 1 << 50}
 	p.Ports[wan].Enforce = senders("198.18.0.0/15", "fd00:18::/32")
-	p.Border = stage.NewBorder(nil, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}, false)
+	p.Domain = stage.NewDomain(nil, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}, false)
 	return p
 }
 

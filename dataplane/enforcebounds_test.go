@@ -48,7 +48,7 @@ func TestEnforceRefuses(t *testing.T) {
 		passes bool
 	}{
 		{"a source that isn't of the domain", forged, nil, 50e6, "", false}, // the domain filter drops it
-		{"no domain", pause, func(p *dataplane.Policy) { p.Border = nil }, 50e6, "untrusted-source", true},
+		{"no domain", pause, func(p *dataplane.Policy) { p.Domain = nil }, 50e6, "untrusted-source", true},
 		{"a wrong ICRC", damaged, nil, 50e6, "malformed", true},
 		{"a Pause of 0 us", longHaul(cnpgen.LongHaul{Action: cnpgen.Pause}), nil, 50e6, "malformed", true},
 		{"a notification to a proxy about TCP", aboutTCP, nil, 50e6, "malformed", true},

@@ -149,7 +149,7 @@ func (l *listener) pass(port int, r *pacing.Request) {
 // the receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
 // (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
 func (l *listener) permitted(kind packet.Notification, p *packet.Parsed) bool {
-	return kind == packet.StandardCNP || l.Policy.Border != nil && l.Policy.Border.From(p) && !l.Policy.Owns(p.Src)
+	return kind == packet.StandardCNP || l.Policy.Domain != nil && l.Policy.Domain.From(p) && !l.Policy.Owns(p.Src)
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.

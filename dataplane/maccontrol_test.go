@@ -24,7 +24,7 @@ func TestMACControl(t *testing.T) {
 	reservedTagged := bytes.Clone(tagged)
 	copy(reservedTagged, packet.MACControlAddr[:])
 	policy := testkit.DefaultPolicy(2)
-	policy.Border = stage.NewBorder(nil, nil, false)
+	policy.Domain = stage.NewDomain(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Policy: policy})
 	r.Inject(t, 0, macControl(0, 1, 0xff, 0xff), macControl(1, 1, 0, 8), macControl(0xff), reservedTagged, macControl(1, 1)[:16])
 	r.Inject(t, 1, macControl(0, 1, 0xff, 0xff))

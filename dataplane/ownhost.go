@@ -66,11 +66,11 @@ func (g *ownHost) receive(f *host.Frame) counters.Counter {
 // notified ends a notification to the gateway as a proxy. The domain filter applies to it, too.
 func (g *ownHost) notified(f *host.Frame) counters.Counter {
 	g.Counters.Add(f.Port, counters.ReceivedFirst+counters.Counter(packet.ProxyNotification), 1)
-	border := g.Policy.Border
-	known := border != nil && border.From(f.Parsed)
+	domain := g.Policy.Domain
+	known := domain != nil && domain.From(f.Parsed)
 	switch {
-	case f.WAN && border != nil && !known && !border.OnlyObserves(&g.Counters, f.Port, counters.DroppedBorderIn):
-		return counters.DroppedBorderIn
+	case f.WAN && domain != nil && !known && !domain.OnlyObserves(&g.Counters, f.Port, counters.DroppedDomainIn):
+		return counters.DroppedDomainIn
 	case !f.Proxy.Listens(f.Parsed.Dst):
 		return counters.DroppedToGateway
 	}

@@ -153,23 +153,23 @@ func TestProxyAndDomain(t *testing.T) {
 	member := asking(t, f, "198.51.100.1", 5)
 	for _, c := range []struct {
 		name     string
-		border   *dataplane.Border
+		domain   *dataplane.Domain
 		port     int
 		frame    []byte
 		accepted uint64
 		dropped  counters.Counter // 0: none
 		passed   bool
 	}{
-		{"from outside", stage.NewBorder(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, counters.DroppedBorderIn, false},
-		{"from a source of the domain", stage.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
-		{"from the fabric", stage.NewBorder(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
-		{"to another proxy outside", stage.NewBorder(nil, nil, false), fabric, member, 0, counters.DroppedBorderOut, false},
-		{"to another proxy in the domain", stage.NewBorder(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
-		{"through, from outside", stage.NewBorder(nil, nil, false), wan, member, 0, counters.DroppedBorderIn, false},
-		{"through, from the domain", stage.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
+		{"from outside", stage.NewDomain(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, counters.DroppedDomainIn, false},
+		{"from a source of the domain", stage.NewDomain(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
+		{"from the fabric", stage.NewDomain(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
+		{"to another proxy outside", stage.NewDomain(nil, nil, false), fabric, member, 0, counters.DroppedDomainOut, false},
+		{"to another proxy in the domain", stage.NewDomain(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
+		{"through, from outside", stage.NewDomain(nil, nil, false), wan, member, 0, counters.DroppedDomainIn, false},
+		{"through, from the domain", stage.NewDomain(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
 	} {
 		p := proxyFor(packet.StandardCNP)
-		p.Border = c.border
+		p.Domain = c.domain
 		s := newScene(t, p, nil)
 		s.arrive(f)
 		s.Drain()

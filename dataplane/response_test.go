@@ -382,7 +382,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 		{"about another flow", true, packet.FastCNP, 0, 1, 0, false},
 	} {
 		p := notifying(byAnything...)
-		p.Ports[wan].PerFlow, p.Border = 1e12, vouched
+		p.Ports[wan].PerFlow, p.Domain = 1e12, vouched
 		s := newScene(t, p, nil)
 		s.fill(3, data(c.v6, 0)) // above K_min: the sender is watched
 		frame := data(c.v6, c.flow).Frame()
@@ -412,7 +412,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 }
 
 // vouched is the domain of the gateways whose notifications count.
-var vouched = stage.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
+var vouched = stage.NewDomain(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
 func elsewhere(p *dataplane.Policy, frame []byte, format packet.Notification, qp uint32) []byte {
@@ -472,7 +472,7 @@ func TestNotifiedElsewhereFlow(t *testing.T) {
 				p.Who.Enabled[packet.PPFC] = true
 			}
 			p.Ports = append(p.Ports, p.Ports...)
-			p.Ports[wan].PerFlow, p.Border = 1e12, vouched
+			p.Ports[wan].PerFlow, p.Domain = 1e12, vouched
 			s := newScene(t, p, func(s *testkit.Setup) { s.Pairs, s.Workers = 2, 2 })
 			s.fill(3, c.watched)
 			passes := elsewhere(p, c.about.Frame(), c.format, sourceQP)

@@ -148,7 +148,7 @@ func TestProxyByScope(t *testing.T) {
 		for _, passes := range []bool{false, true} {
 			p := proxyFor(packet.StandardCNP)
 			enforce := enforcing()
-			p.Border, p.QPMap = enforce.Border, inVLANs(t, 0, 10, 20)
+			p.Domain, p.QPMap = enforce.Domain, inVLANs(t, 0, 10, 20)
 			p.Ports[wan].Pacing, p.Ports[wan].Enforce = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce
 			p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("192.0.2.77/32"), 0, 0)
 			s := &enforceScene{scene: &scene{testkit.New(t, testkit.Setup{Workers: 3, Rate: 10e9, Policy: p, Buffers: 8192,
@@ -276,7 +276,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 		name     string
 		port     int
 		source   string // besides that of the congested node
-		border   bool
+		domain   bool
 		refused  string
 		accepted uint64
 	}{
@@ -286,8 +286,8 @@ func TestProxyFromWrongSide(t *testing.T) {
 		{"by the fabric, without a domain", fabric, "", false, "", 25},
 	} {
 		p := proxyFor(packet.StandardCNP)
-		if c.border {
-			p.Border = stage.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
+		if c.domain {
+			p.Domain = stage.NewDomain(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
 		}
 		s := newScene(t, p, nil)
 		f := data(false, 0).Frame()
@@ -314,9 +314,9 @@ func TestProxyFromWrongSide(t *testing.T) {
 // TestUnvouchedNotifications: notifications that name a flow, of anybody or in the gateway's own name, change nothing for the flow's own notifications, with
 // or without a domain; nor do CNPs in the receiver's name.
 func TestUnvouchedNotifications(t *testing.T) {
-	count := func(border *dataplane.Border, from string, format packet.Notification) (notified int) {
+	count := func(domain *dataplane.Domain, from string, format packet.Notification) (notified int) {
 		p := notifying(byAnything...)
-		p.Ports[wan].PerFlow, p.Border = ms, border
+		p.Ports[wan].PerFlow, p.Domain = ms, domain
 		s := newScene(t, p, nil)
 		for range 50 {
 			s.arrive(data(true, 0).Frame(), data(true, 0).Frame())
@@ -347,11 +347,11 @@ func TestUnvouchedNotifications(t *testing.T) {
 		s.Close(t)
 		return notified
 	}
-	all := stage.NewBorder(nil, prefixes("::/0"), false)
+	all := stage.NewDomain(nil, prefixes("::/0"), false)
 	want := count(nil, "", 0)
 	for _, c := range []struct {
 		name   string
-		border *dataplane.Border
+		domain *dataplane.Domain
 		from   string
 		format packet.Notification
 		counts bool
@@ -362,7 +362,7 @@ func TestUnvouchedNotifications(t *testing.T) {
 		{"CNPs in the receiver's name", nil, receiver6, packet.StandardCNP, false},
 		{"of a gateway of the domain", vouched, "2001:db8::9", packet.FastCNP, true},
 	} {
-		if got := count(c.border, c.from, c.format); (got != want) != c.counts {
+		if got := count(c.domain, c.from, c.format); (got != want) != c.counts {
 			t.Errorf("%s: %d notifications, %d without", c.name, got, want)
 		}
 	}

@@ -95,7 +95,7 @@ func TestSTAMP(t *testing.T) {
 		name       string
 		east, west packet.Addr
 		data       testkit.RoCE
-		border     bool
+		domain     bool
 		rate       uint64 // of the ports, bit/s
 		loaded     bool   // the eastern gateway's line is full
 	}{
@@ -109,8 +109,8 @@ func TestSTAMP(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			policies := [2]*dataplane.Policy{probing(c.east, c.west, 100*ms), probing(c.west, c.east, 100*ms)}
 			for _, p := range policies {
-				if c.border {
-					p.Border = stage.NewBorder(nil, nil, false)
+				if c.domain {
+					p.Domain = stage.NewDomain(nil, nil, false)
 				}
 			}
 			e := newEndToEnd(t, policies, 7*ms, 5*ms, c.rate)

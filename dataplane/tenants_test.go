@@ -273,7 +273,7 @@ func tenantPolicy(t *testing.T, in *places) *dataplane.Policy {
 		p.Proxies = behind(t, "198.18.0.0/16", "198.18.250.9", "fd00:18::/32", "fd00:18::9:9")
 	}
 	p.PerDestination, p.PerProxy = perSecond(300), perSecond(300)
-	p.Border = stage.NewBorder(prefixes("0.0.0.0/0", "::/0"), prefixes("192.0.2.77/32", "2001:db8::77/128", congested4+"/32", congested6+"/128"), false)
+	p.Domain = stage.NewDomain(prefixes("0.0.0.0/0", "::/0"), prefixes("192.0.2.77/32", "2001:db8::77/128", congested4+"/32", congested6+"/128"), false)
 	for port := range p.Ports {
 		p.Ports[port].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 1e9, Keep: 20, Interval: 50_000, Recovery: 100_000_000_000_000}
 		p.Ports[port].PerFlow, p.Ports[port].RTT = 30_000, 1e9

@@ -107,7 +107,7 @@ func TestTrace(t *testing.T) {
 // TestTraceConsumed: of a frame that a stage ends, the trace has the reason, also if it is no packet of a flow.
 func TestTraceConsumed(t *testing.T) {
 	p := notifying()
-	p.Border = stage.NewBorder(nil, nil, false)
+	p.Domain = stage.NewDomain(nil, nil, false)
 	s := newScene(t, p, nil)
 	tr := traceOf(true)
 	tr.AnyQP = true
@@ -148,7 +148,7 @@ func TestTraceBounds(t *testing.T) {
 func TestTraceDrops(t *testing.T) {
 	full := func() *dataplane.Policy {
 		p := notifying()
-		p.Border = stage.NewBorder(nil, nil, false)
+		p.Domain = stage.NewDomain(nil, nil, false)
 		q := egress.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
 		p.Ports[wan].Queue = &q
 		return p
@@ -160,11 +160,11 @@ func TestTraceDrops(t *testing.T) {
 		want  []counters.Counter
 		lost  uint64
 	}{
-		"all":          {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true}, []counters.Counter{counters.DroppedBorderOut, counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
+		"all":          {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true}, []counters.Counter{counters.DroppedDomainOut, counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
 		"a reason":     {&trace.Trace{Drops: counters.ReasonsOf("queue-full-bytes"), AnyAddress: true}, []counters.Counter{counters.DroppedQueueOctets, counters.DroppedQueueOctets}, 0},
 		"another":      {&trace.Trace{Drops: counters.ReasonsOf("queue-full-frames"), AnyAddress: true}, nil, 0},
 		"of a flow":    {&trace.Trace{Drops: counters.ReasonsOf("all"), Source: address(sender4), Destination: address(receiver4), DestQP: 101}, []counters.Counter{counters.DroppedQueueOctets}, 0},
-		"of a rate":    {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true, Rate: ratelimit.PerSecond(2)}, []counters.Counter{counters.DroppedBorderOut}, 2},
+		"of a rate":    {&trace.Trace{Drops: counters.ReasonsOf("all"), AnyAddress: true, Rate: ratelimit.PerSecond(2)}, []counters.Counter{counters.DroppedDomainOut}, 2},
 		"not consumed": {&trace.Trace{Drops: 1 << counters.DroppedToGateway, AnyAddress: true}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -185,9 +185,9 @@ func TestTunnelCEOnArrival(t *testing.T) {
 	}
 }
 
-// TestTunnelAtBorder: with a domain, RoCEv2 in a tunnel that the filter reads passes; MPLS doesn't, since nothing in the packet says how the
+// TestTunnelAtDomain: with a domain, RoCEv2 in a tunnel that the filter reads passes; MPLS doesn't, since nothing in the packet says how the
 // next router reads what follows the labels.
-func TestTunnelAtBorder(t *testing.T) {
+func TestTunnelAtDomain(t *testing.T) {
 	cnp := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.CNP, Flags: packet.BECN, DestQP: 5, Size: 82}
 	extended := cnp
 	extended.Flags |= packet.ExtensionBit
@@ -202,8 +202,8 @@ func TestTunnelAtBorder(t *testing.T) {
 		{"data in MPLS", testkit.MPLS(inner(true).Frame(), 5), false},
 		{"data in a pseudowire", testkit.Pseudowire(inner(false).Frame(), 5), false},
 	} {
-		for port, reason := range map[int]counters.Counter{fabric: counters.DroppedBorderUnclassifiedOut, wan: counters.DroppedBorderUnclassifiedIn} {
-			r := newBorderRig(t, stage.NewBorder(everything, everything, false))
+		for port, reason := range map[int]counters.Counter{fabric: counters.DroppedDomainUnclassifiedOut, wan: counters.DroppedDomainUnclassifiedIn} {
+			r := newDomainRig(t, stage.NewDomain(everything, everything, false))
 			if r.crosses(t, port, c.frame) != c.passes || (r.Count(port, reason) == 0) != c.passes {
 				t.Errorf("%s from port %d: passes %v", c.name, port, !c.passes)
 			}
@@ -221,7 +221,7 @@ func TestTunnelAtBorder(t *testing.T) {
 func TestTunnelElsewhere(t *testing.T) {
 	for _, in := range []packet.TunnelKind{packet.NoTunnel, packet.VXLAN} {
 		p := notifying(byAnything...)
-		p.Ports[wan].PerFlow, p.Border = 1e9, vouched
+		p.Ports[wan].PerFlow, p.Domain = 1e9, vouched
 		p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "fd00:18::/32", proxy6) // so that a sender in a tunnel may be notified
 		p.PerPort = perSecond(1)
 		s := newScene(t, p, nil)

@@ -111,7 +111,7 @@ func TestWorkersConcurrently(t *testing.T) {
 		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
 	}
 	policies[1].Who.Enabled[packet.FastCNP] = false
-	policies[2].Border = stage.NewBorder(nil, nil, false)
+	policies[2].Domain = stage.NewDomain(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: known, Flows: 64,
 		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
 			f := flowControl(2e9)

@@ -63,7 +63,7 @@ func TestPolicy(t *testing.T) {
 	}) {
 		t.Errorf("builds with %+v", b)
 	}
-	if p.Observe || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Border == nil {
+	if p.Observe || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Domain == nil {
 		t.Errorf("the policy is %+v", p)
 	}
 	const bdp = 12_500_000 // octets: 10 Gbps for 10 ms

@@ -106,7 +106,7 @@ func (r *resolver) resolveDomain(p *dataplane.Policy) {
 	if r.Valid(&s.Members) && len(s.Members) == 0 {
 		r.Problem(&s.Members, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
 	}
-	p.Border = stage.NewBorder(r.prefixes(s.Members), r.prefixes(s.NotificationSources), s.Mode == modeObserve)
+	p.Domain = stage.NewDomain(r.prefixes(s.Members), r.prefixes(s.NotificationSources), s.Mode == modeObserve)
 }
 
 // checkWeb checks that who isn't on this machine needs TLS and a token to see the page.

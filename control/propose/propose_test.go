@@ -44,7 +44,7 @@ func proposed(t *testing.T, p *propose.Proposal) (yaml, said string, c *config.C
 		t.Fatal(err)
 	}
 	d := c.Dataplane.Policy
-	if standard := [packet.SentNotifications]bool{packet.StandardCNP: true}; !d.Observe || d.Who.Enabled != standard || d.Border != nil {
+	if standard := [packet.SentNotifications]bool{packet.StandardCNP: true}; !d.Observe || d.Who.Enabled != standard || d.Domain != nil {
 		t.Errorf("the proposal does more than observe standard CNPs: %+v", d)
 	}
 	return yaml, strings.Join(lines, "\n") + "\n", c

@@ -21,7 +21,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add(classic(binary.BigEndian, nano, 1, record{1, 0, 60, 1500, frameOf(1)[:60]}, whole(0, 0, nil)))
 	f.Add(simplePackets(frameOf(1), tagged, tagged[:40]))
 	f.Add([]byte("\x1f\x8b\x08\x00"))
-	for _, name := range []string{"malformed", "border", "non-ip"} {
+	for _, name := range []string{"malformed", "domain", "non-ip"} {
 		b, err := os.ReadFile(filepath.Join(goldenDir, name, "in.pcap"))
 		if err != nil {
 			f.Fatal(err)

@@ -60,8 +60,8 @@ ports:
 			r.Queued, r.Ended, r.Reason, r.Left = false, true, counters.DroppedQueueOctets, 0
 		},
 			parse + flow + "send: not forwarded: dropped_packets_total{queue-full-bytes}"},
-		"border": {func(r *trace.PacketRecord) {
-			*r = trace.PacketRecord{Kind: packet.RoCEv2, Opcode: packet.CNP, Notification: packet.FastCNP, Ended: true, Reason: counters.DroppedBorderOut}
+		"domain": {func(r *trace.PacketRecord) {
+			*r = trace.PacketRecord{Kind: packet.RoCEv2, Opcode: packet.CNP, Notification: packet.FastCNP, Ended: true, Reason: counters.DroppedDomainOut}
 		}, "parse: fast-cnp, DSCP 0, not ECN-capable, by all its headers\nend: not forwarded: dropped_packets_total{border-out}"},
 	} {
 		t.Run(name, func(t *testing.T) {

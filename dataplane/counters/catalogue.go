@@ -33,10 +33,10 @@ const (
 	DroppedToGateway
 	DroppedQueueOctets
 	DroppedQueueFrames
-	DroppedBorderIn
-	DroppedBorderOut
-	DroppedBorderUnclassifiedIn
-	DroppedBorderUnclassifiedOut
+	DroppedDomainIn
+	DroppedDomainOut
+	DroppedDomainUnclassifiedIn
+	DroppedDomainUnclassifiedOut
 	DroppedShutdown // this and those up to DroppedRefused: not by a worker that has the frame
 	DroppedUnusable
 	DroppedUnfinished
@@ -81,11 +81,11 @@ const (
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
 	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
 	UnenforcedFirst      = EnforcedFirst + Counter(cnpdec.Asks)
-	BorderObservedFirst  = UnenforcedFirst + Counter(pacing.Unenforceds) // in the order of DroppedBorderIn and the three after it
-	Counters             = BorderObservedFirst + borderReasons
+	DomainObservedFirst  = UnenforcedFirst + Counter(pacing.Unenforceds) // in the order of DroppedDomainIn and the three after it
+	Counters             = DomainObservedFirst + borderReasons
 )
 
-const borderReasons = DroppedBorderUnclassifiedOut - DroppedBorderIn + 1
+const borderReasons = DroppedDomainUnclassifiedOut - DroppedDomainIn + 1
 
 // Info is a counter's metric, and the value of its label, "" if it has none.
 type Info struct {
@@ -112,10 +112,10 @@ func catalogue() (c [Counters]Info) {
 		DroppedToGateway:             {telemetry.DroppedPackets, "to-gateway"},
 		DroppedQueueOctets:           {telemetry.DroppedPackets, "queue-full-bytes"},
 		DroppedQueueFrames:           {telemetry.DroppedPackets, "queue-full-frames"},
-		DroppedBorderIn:              {telemetry.DroppedPackets, "border-in"},
-		DroppedBorderOut:             {telemetry.DroppedPackets, "border-out"},
-		DroppedBorderUnclassifiedIn:  {telemetry.DroppedPackets, "border-unclassified-in"},
-		DroppedBorderUnclassifiedOut: {telemetry.DroppedPackets, "border-unclassified-out"},
+		DroppedDomainIn:              {telemetry.DroppedPackets, "border-in"},
+		DroppedDomainOut:             {telemetry.DroppedPackets, "border-out"},
+		DroppedDomainUnclassifiedIn:  {telemetry.DroppedPackets, "border-unclassified-in"},
+		DroppedDomainUnclassifiedOut: {telemetry.DroppedPackets, "border-unclassified-out"},
 		DroppedShutdown:              {telemetry.DroppedPackets, "shutdown"},
 		DroppedUnusable:              {telemetry.DroppedPackets, "longer-than-buffer"},
 		DroppedUnfinished:            {telemetry.DroppedPackets, "unfinished-offload"},
@@ -178,7 +178,7 @@ func catalogue() (c [Counters]Info) {
 		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, pacing.UnenforcedNames[u]}
 	}
 	for n := range borderReasons {
-		c[BorderObservedFirst+n] = Info{telemetry.DomainObserved, c[DroppedBorderIn+n].Value}
+		c[DomainObservedFirst+n] = Info{telemetry.DomainObserved, c[DroppedDomainIn+n].Value}
 	}
 	return c
 }

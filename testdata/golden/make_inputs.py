@@ -209,7 +209,7 @@ def malformed():
     return every(1000, frames)
 
 
-def border():
+def domain():
     fast = (0x9e, b"\xfd\0\0\x09" + bytes(11) + b"\x09")
     kinds = lambda src, dst: [
         roce(src, dst, 100, size=14 + 40 + 40, op=CNP, dscp=48, ecn=NOT_ECT),                     # a receiver's standard CNP
@@ -264,7 +264,7 @@ def learned_read():
 
 
 CASES = {f.__name__.replace("_", "-"): f for f in (
-    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, ud_forged, proxy, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
+    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, ud_forged, proxy, qinq, tail_drop, jumbo, non_ip, malformed, domain, never_answered, not_roce,
     limits, classes, learned_cm, learned_read)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 

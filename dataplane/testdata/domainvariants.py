@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Notifications, and ordinary traffic next to them, in every wrapping that scapy builds. Shares nothing with the module under test.
 
-Usage: bordervariants.py
+Usage: domainvariants.py
 
-Prints a line for each Ethernet frame without FCS: "stop" or "cross", for what the border of an empty domain must do with it, the frame in
+Prints a line for each Ethernet frame without FCS: "stop" or "cross", for what the filter of an empty domain must do with it, the frame in
 hexadecimal, and what it is. Needs scapy (Debian: python3-scapy).
 """
 import struct
@@ -42,7 +42,7 @@ def v6(**more):
 
 
 def cnp(flags, body):
-    """Raw octets, since scapy's BTH adds an ICRC for whole packets only; the border looks at no ICRC."""
+    """Raw octets, since scapy's BTH adds an ICRC for whole packets only; the filter looks at no ICRC."""
     return UDP(sport=0xc123, dport=4791, chksum=0) / Raw(
         struct.pack("!BBHIII", 0x81, 0x40, 0xffff, flags << 24 | 0x123456, 0, 0)[:12] + bytes(body) + bytes(4))
 

@@ -102,12 +102,12 @@ var wrappings = []wrapping{
 	inUDP("GTP-U", 2152, "\x30\xff\x00\x2c\x00\x00\x00\x01", skipType), inUDP("MPLS in UDP", 6635, "\x00\x01\x01\x40", skipType),
 }
 
-// TestNestedNotificationNeverCrosses: a notification in any encapsulations, up to six within each other, doesn't cross the border of an empty
+// TestNestedNotificationNeverCrosses: a notification in any encapsulations, up to six within each other, doesn't pass the filter of an empty
 // domain, in either direction.
 func TestNestedNotificationNeverCrosses(t *testing.T) {
 	kinds := goldenNotifications(t)
 	names := slices.Sorted(maps.Keys(kinds))
-	r := newBorderRig(t, stage.NewBorder(nil, nil, false))
+	r := newDomainRig(t, stage.NewDomain(nil, nil, false))
 	defer r.Close(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(rt, "notification")

@@ -12,9 +12,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// TestBorder: notifications come in by a WAN port from known sources only, and leave by one to members only; standard CNPs and all
+// TestDomain: notifications come in by a WAN port from known sources only, and leave by one to members only; standard CNPs and all
 // that is no notification pass. Without a domain everything does.
-func TestBorder(t *testing.T) {
+func TestDomain(t *testing.T) {
 	prefixes := func(p ...string) (out []netip.Prefix) {
 		for _, s := range p {
 			out = append(out, netip.MustParsePrefix(s))
@@ -24,18 +24,18 @@ func TestBorder(t *testing.T) {
 	const inside, outside = sender6, receiver6
 	for _, c := range []struct {
 		name                string
-		border              *dataplane.Border
+		domain              *dataplane.Domain
 		in, out             bool // whether a notification from sender6 to receiver6 passes from the WAN, and to it
 		countsIn, countsOut counters.Counter
 	}{
 		{"no domain", nil, true, true, 0, 0},
-		{"an empty domain", stage.NewBorder(nil, nil, false), false, false, counters.DroppedBorderIn, counters.DroppedBorderOut},
-		{"known source", stage.NewBorder(nil, prefixes("fd00:18::/32"), false), true, false, 0, counters.DroppedBorderOut},
-		{"member", stage.NewBorder(prefixes("fd00:19::1/128"), nil, false), false, true, counters.DroppedBorderIn, 0},
-		{"the destination's no source", stage.NewBorder(prefixes("fd00:18::/32"), prefixes("fd00:19::/32"), false), false, false,
-			counters.DroppedBorderIn, counters.DroppedBorderOut},
-		{"observing", stage.NewBorder(nil, nil, true), true, true, counters.BorderObservedFirst, counters.BorderObservedFirst + 1},
-		{"both", stage.NewBorder(prefixes("::/0"), prefixes("::/0"), false), true, true, 0, 0},
+		{"an empty domain", stage.NewDomain(nil, nil, false), false, false, counters.DroppedDomainIn, counters.DroppedDomainOut},
+		{"known source", stage.NewDomain(nil, prefixes("fd00:18::/32"), false), true, false, 0, counters.DroppedDomainOut},
+		{"member", stage.NewDomain(prefixes("fd00:19::1/128"), nil, false), false, true, counters.DroppedDomainIn, 0},
+		{"the destination's no source", stage.NewDomain(prefixes("fd00:18::/32"), prefixes("fd00:19::/32"), false), false, false,
+			counters.DroppedDomainIn, counters.DroppedDomainOut},
+		{"observing", stage.NewDomain(nil, nil, true), true, true, counters.DomainObservedFirst, counters.DomainObservedFirst + 1},
+		{"both", stage.NewDomain(prefixes("::/0"), prefixes("::/0"), false), true, true, 0, 0},
 	} {
 		for name, frame := range notCauses(t) {
 			notification := name != "ACK" && name != "READ request" && name != "standard-cnp"
@@ -46,7 +46,7 @@ func TestBorder(t *testing.T) {
 				}
 				passes = passes || !notification
 				p := testkit.DefaultPolicy(2)
-				p.Border = c.border
+				p.Domain = c.domain
 				r := testkit.New(t, testkit.Setup{Policy: p})
 				r.Inject(t, port, frame)
 				r.Drain()
@@ -72,10 +72,10 @@ func TestBorder(t *testing.T) {
 	}
 }
 
-// TestBorderKnowsImpostors: an IPv4-mapped source in IPv6 isn't the known IPv4 source, nor such a destination the IPv4 member.
-func TestBorderKnowsImpostors(t *testing.T) {
+// TestDomainKnowsImpostors: an IPv4-mapped source in IPv6 isn't the known IPv4 source, nor such a destination the IPv4 member.
+func TestDomainKnowsImpostors(t *testing.T) {
 	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	for port, reason := range map[int]counters.Counter{fabric: counters.DroppedBorderOut, wan: counters.DroppedBorderIn} {
+	for port, reason := range map[int]counters.Counter{fabric: counters.DroppedDomainOut, wan: counters.DroppedDomainIn} {
 		for name, frame := range notCauses(t) {
 			if name == "ACK" || name == "READ request" || name == "standard-cnp" {
 				continue
@@ -84,7 +84,7 @@ func TestBorderKnowsImpostors(t *testing.T) {
 				changed := bytes.Clone(frame)
 				packet.AddrFrom(netip.MustParseAddr("10.0.0.254")).Put16(changed[at:])
 				p := testkit.DefaultPolicy(2)
-				p.Border = stage.NewBorder(all, all, false)
+				p.Domain = stage.NewDomain(all, all, false)
 				r := testkit.New(t, testkit.Setup{Policy: p})
 				r.Inject(t, port, changed)
 				r.Drain()

@@ -13,18 +13,18 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// borderRig is a gateway with a border, and all that crosses it.
-type borderRig struct{ *testkit.Rig }
+// domainRig is a gateway with a domain, and all that passes its filter.
+type domainRig struct{ *testkit.Rig }
 
-func newBorderRig(t *testing.T, b *dataplane.Border) borderRig {
+func newDomainRig(t *testing.T, b *dataplane.Domain) domainRig {
 	t.Helper()
 	p := testkit.DefaultPolicy(2)
-	p.Border = b
-	return borderRig{testkit.New(t, testkit.Setup{Policy: p, BufferSize: 4096})}
+	p.Domain = b
+	return domainRig{testkit.New(t, testkit.Setup{Policy: p, BufferSize: 4096})}
 }
 
 // crosses reports whether a frame that comes in by port leaves by the other one.
-func (r borderRig) crosses(t *testing.T, port int, frame []byte) bool {
+func (r domainRig) crosses(t *testing.T, port int, frame []byte) bool {
 	t.Helper()
 	before := len(r.Sent[0])
 	r.Inject(t, port, frame)
@@ -32,7 +32,7 @@ func (r borderRig) crosses(t *testing.T, port int, frame []byte) bool {
 	return len(r.Sent[0]) > before
 }
 
-// TestNoVariantCrosses: no way of sending a notification, or a piece of it, crosses the border of an empty domain, in either
+// TestNoVariantCrosses: no way of sending a notification, or a piece of it, passes the filter of an empty domain, in either
 // direction; every one of these frames is counted there; and without a domain every one passes.
 func TestNoVariantCrosses(t *testing.T) {
 	kinds := goldenNotifications(t)
@@ -40,7 +40,7 @@ func TestNoVariantCrosses(t *testing.T) {
 		t.Fatalf("only %d golden notifications: %v", len(kinds), slices.Sorted(maps.Keys(kinds)))
 	}
 	for _, port := range []int{fabric, wan} {
-		open, closed := newBorderRig(t, nil), newBorderRig(t, stage.NewBorder(nil, nil, false))
+		open, closed := newDomainRig(t, nil), newDomainRig(t, stage.NewDomain(nil, nil, false))
 		sent, passed := uint64(0), 0
 		for kind, frame := range kinds {
 			for _, v := range variants(frame) {
@@ -62,15 +62,15 @@ func TestNoVariantCrosses(t *testing.T) {
 
 var everything = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// TestUnclassifiedIsCounted: of each variant the border counts either that a notification may not cross or, under a reason of its own, that
+// TestUnclassifiedIsCounted: of each variant the filter counts either that a notification may not cross or, under a reason of its own, that
 // it may hide one. The second doesn't depend on addresses: such a frame doesn't cross between members either.
 func TestUnclassifiedIsCounted(t *testing.T) {
 	type reasons struct{ known, unclassified counters.Counter }
 	for port, count := range map[int]reasons{
-		fabric: {counters.DroppedBorderOut, counters.DroppedBorderUnclassifiedOut},
-		wan:    {counters.DroppedBorderIn, counters.DroppedBorderUnclassifiedIn},
+		fabric: {counters.DroppedDomainOut, counters.DroppedDomainUnclassifiedOut},
+		wan:    {counters.DroppedDomainIn, counters.DroppedDomainUnclassifiedIn},
 	} {
-		strict, lenient := newBorderRig(t, stage.NewBorder(nil, nil, false)), newBorderRig(t, stage.NewBorder(everything, everything, false))
+		strict, lenient := newDomainRig(t, stage.NewDomain(nil, nil, false)), newDomainRig(t, stage.NewDomain(everything, everything, false))
 		sent := uint64(0)
 		for kind, frame := range goldenNotifications(t) {
 			for _, v := range variants(frame) {
@@ -94,16 +94,16 @@ func TestUnclassifiedIsCounted(t *testing.T) {
 	}
 }
 
-// TestBorderSourceRoutes: a notification for a member that goes on from there to another host doesn't leave. It comes in if its
+// TestDomainSourceRoutes: a notification for a member that goes on from there to another host doesn't leave. It comes in if its
 // source is known: where it ends is the domain's own matter.
-func TestBorderSourceRoutes(t *testing.T) {
+func TestDomainSourceRoutes(t *testing.T) {
 	for kind, frame := range goldenNotifications(t) {
 		for _, v := range variants(frame) {
 			if !strings.HasSuffix(v.name, "segment left") && !strings.HasSuffix(v.name, "source route") {
 				continue
 			}
-			r := newBorderRig(t, stage.NewBorder(everything, everything, false))
-			if r.crosses(t, fabric, v.frame) || r.Count(fabric, counters.DroppedBorderOut) != 1 {
+			r := newDomainRig(t, stage.NewDomain(everything, everything, false))
+			if r.crosses(t, fabric, v.frame) || r.Count(fabric, counters.DroppedDomainOut) != 1 {
 				t.Errorf("%s, %s: leaves", kind, v.name)
 			}
 			if !r.crosses(t, wan, v.frame) {
@@ -114,7 +114,7 @@ func TestBorderSourceRoutes(t *testing.T) {
 	}
 }
 
-// TestOrdinaryTrafficCrosses: what can't be a notification crosses the border of an empty domain, and so do standard CNPs.
+// TestOrdinaryTrafficCrosses: what can't be a notification passes the filter of an empty domain, and so do standard CNPs.
 func TestOrdinaryTrafficCrosses(t *testing.T) {
 	frames := []variant{
 		{"ARP", ethernet(0x0806, 0, 1, 8, 0, 6, 4, 0, 1)},
@@ -151,7 +151,7 @@ func TestOrdinaryTrafficCrosses(t *testing.T) {
 		add("DNS", o.ethernet(o.ip(17, []byte("\xc0\x00\x00\x35\x00\x14\x00\x00"), make([]byte, 12))))
 	}
 	for _, port := range []int{fabric, wan} {
-		r := newBorderRig(t, stage.NewBorder(nil, nil, false))
+		r := newDomainRig(t, stage.NewDomain(nil, nil, false))
 		for _, v := range frames {
 			if !r.crosses(t, port, v.frame) {
 				t.Errorf("%s doesn't cross from port %d: % x", v.name, port, v.frame)
