@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
@@ -16,10 +17,10 @@ type notificationResolver struct{ *resolver }
 // kindSection is what a file says about a kind of notification, which may have several formats.
 type kindSection struct {
 	enabled *int
-	formats []Format
+	formats []Format // the first one exists for each IP version that another one exists for
 }
 
-// kindsOf are the kinds of a document, the one to proxies last.
+// kindsOf are the kinds of a document, the one to proxies last. All checks of kinds follow from it and the properties in package packet.
 func kindsOf(doc *document) []kindSection {
 	n := &doc.Notifications
 	return []kindSection{
@@ -30,6 +31,9 @@ func kindsOf(doc *document) []kindSection {
 		{&doc.Proxy.Enabled, []Format{packet.ProxyNotification}},
 	}
 }
+
+// toHosts are the kinds that hosts may accept.
+func toHosts(doc *document) []kindSection { return kindsOf(doc)[:4] }
 
 // resolve sets what is sent and what is in it.
 func (r *notificationResolver) resolve(p *dataplane.Policy) {
@@ -58,21 +62,21 @@ func (r *notificationResolver) resolve(p *dataplane.Policy) {
 }
 
 // checkSources checks that the gateway has an address for the notifications that it sends.
-func (r *notificationResolver) checkSources() {
+func (r *notificationResolver) checkSources(who *congestion.Policy) {
 	g, n := &r.doc.Gateway, &r.doc.Notifications
 	if !r.Valid(g) {
 		return
 	}
 	has4, has6 := r.Given(&g.IPv4), r.Given(&g.IPv6) // even an invalid one shows the intention
-	if n.FastCNP.Enabled != kindOff && !has6 {
-		r.Problem(&n.FastCNP.Enabled, "Fast CNP is IPv6 and needs a source address; set ipv6 in gateway (%s)", r.Position(g))
-	}
-	if n.PPFC.Enabled != kindOff && !has4 && !has6 {
-		r.Problem(&n.PPFC.Enabled, "PPFC needs a source address; set ipv4, ipv6 or both in gateway (%s)", r.Position(g))
-	}
-	if n.LongHaulCNP.Enabled != kindOff && !has4 && !has6 {
-		r.Problem(&n.LongHaulCNP.Enabled, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
-			r.Position(g))
+	for _, k := range toHosts(r.doc) {
+		f := k.formats[0]
+		switch both := f.Over(true); {
+		case *k.enabled == kindOff || f.FromReceiver():
+		case !both && !has6:
+			r.Problem(k.enabled, "%s is for IPv6 only and needs a source address; set ipv6 in gateway (%s)", f, r.Position(g))
+		case !has4 && !has6:
+			r.Problem(k.enabled, "%s needs a source address; set ipv4, ipv6 or both in gateway (%s)", f, r.Position(g))
+		}
 	}
 	if n.StandardCNP.Enabled != kindOff && n.StandardCNP.FromGateway && !has4 && !has6 {
 		r.Problem(&n.StandardCNP.FromGateway, "a standard CNP from the gateway needs a source address; set ipv4, ipv6 or both in gateway (%s), or source to receiver",
@@ -82,23 +86,19 @@ func (r *notificationResolver) checkSources() {
 		return // formats that can't be sent are reported already
 	}
 	for i := range r.doc.Endpoints {
-		r.warnUnreachable(&r.doc.Endpoints[i], has4, has6)
+		r.warnUnreachable(&r.doc.Endpoints[i], who)
 	}
 }
 
 // warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. By default, a standard CNP has the
 // receiver's.
-func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
-	n, is4 := &r.doc.Notifications, s.Prefix.Addr().Is4()
-	if !r.Valid(&s.Prefix) || is4 && has4 || !is4 && has6 {
+func (r *notificationResolver) warnUnreachable(s *endpointSection, who *congestion.Policy) {
+	g, is4 := &r.doc.Gateway, s.Prefix.Addr().Is4()
+	if !r.Valid(&s.Prefix) || is4 && r.Given(&g.IPv4) || !is4 && r.Given(&g.IPv6) {
 		return
 	}
-	enabled := [packet.SentNotifications]bool{
-		packet.LongHaulCNP: n.LongHaulCNP.Enabled != kindOff, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled != kindOff, packet.PPFC: n.PPFC.Enabled != kindOff,
-		packet.StandardCNP: n.StandardCNP.Enabled != kindOff && n.StandardCNP.FromGateway,
-	}
 	for i := range s.Accepts {
-		if f := &s.Accepts[i]; r.Valid(f) && enabled[*f] {
+		if f := &s.Accepts[i]; r.Valid(f) && who.Enabled[*f] && (!f.FromReceiver() || who.CNPFromGateway) {
 			family := "ipv6"
 			if is4 {
 				family = "ipv4"
@@ -113,7 +113,7 @@ func (r *notificationResolver) warnUnreachable(s *endpointSection, has4, has6 bo
 // is ever sent.
 func (r *notificationResolver) warnUnused() {
 	granted := r.grants()
-	for _, s := range kindsOf(r.doc)[:4] { // no endpoint accepts those to proxies
+	for _, s := range toHosts(r.doc) {
 		if *s.enabled != kindOff {
 			r.warnNotGranted(s, granted)
 		} else {

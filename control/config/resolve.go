@@ -58,7 +58,7 @@ func (r *resolver) resolve(root *yamldoc.Node) *Config {
 	(&fleetResolver{r}).resolve(cfg)
 	cfg.Ports = r.resolvePorts()
 	r.checkProfiles()
-	notifications.checkSources()
+	notifications.checkSources(policy.Who)
 	r.checkProxies()
 	notifications.warnUnused()
 	r.WarnExamples()
@@ -159,22 +159,21 @@ func (r *resolver) resolveEndpoints() (endpoints []Endpoint) {
 
 // resolveAccepts also refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the same bit.
 func (r *resolver) resolveAccepts(s *endpointSection) (formats []Format) {
-	sameBit := map[Format]Format{packet.LongHaulCNP: packet.PPFC, packet.PPFC: packet.LongHaulCNP}
-	first := map[Format]*Format{}
+	var extended *Format // the first one that has the bit
 	for i := range s.Accepts {
 		f := &s.Accepts[i]
 		if !r.Valid(f) {
 			continue
 		}
-		if (*f == packet.FastCNP || *f == packet.LongHaulCNPICMPv6) && r.Valid(&s.Prefix) && s.Prefix.Addr().Is4() {
+		if r.Valid(&s.Prefix) && !f.Over(s.Prefix.Addr().Is4()) {
 			r.Problem(f, "%s is for IPv6 only, but the prefix is %s (%s); remove it here", *f, s.Prefix, r.Position(&s.Prefix))
 		}
-		if rival, has := sameBit[*f]; has && first[rival] != nil {
-			other := first[rival]
-			r.Problem(f, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand", *f, *other, r.Position(other))
-		}
-		if first[*f] == nil {
-			first[*f] = f
+		switch {
+		case !f.Extended():
+		case extended == nil:
+			extended = f
+		case *f != *extended:
+			r.Problem(f, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand", *f, *extended, r.Position(extended))
 		}
 		formats = append(formats, *f)
 	}
