@@ -22,7 +22,7 @@ func TestInitRefuses(t *testing.T) {
 		{"--fabric a,b --wan b", "has a comma in its name"},
 		{"--fabric none-such --wan b", "--fabric: interface none-such: there is none of that name"},
 		{"--fabric lo --wan b", "--fabric: interface lo isn't an Ethernet interface"},
-		{"--fabric a-name-that-is-too-long --wan b", "the name is longer than 15 characters"},
+		{"--fabric a-name-that-is-too-long --wan b", "expected a name of 1 to 15 characters"},
 	} {
 		r := cnpgate(t, dir, append(strings.Fields("init -o gw.yaml --force"), strings.Fields(c.args)...)...)
 		if r.status != 1 || r.stdout != "" || !strings.Contains(r.stderr, c.says) {

@@ -78,7 +78,7 @@ func TestOpenErrors(t *testing.T) {
 		{"missing core", core, []string{"core 65536", "it may use"}},
 		{"two workers on a core", twice, []string{"core 0 has two workers"}},
 		{"missing interface", oneWorker("net_af_packet0,iface=nope0"), []string{"port port0", "interface nope0", "ip link"}},
-		{"long interface", oneWorker("net_af_packet0,iface=a123456789012345"), []string{"longer than 15"}},
+		{"long interface", oneWorker("net_af_packet0,iface=a123456789012345"), []string{"a name of 1 to 15"}},
 		{"PCI device", oneWorker("0000:ff:1f.7"), []string{"port port0", "PCI device 0000:ff:1f.7", "none at that address"}},
 		{"same device twice", oneWorker("net_null0", "net_null0"), []string{"port port1", "port port0 uses net_null0 already"}},
 		{"driver that is not there", oneWorker("net_nosuch0"), []string{"port port0", "can't be opened", "no driver for net_nosuch0 is installed"}},

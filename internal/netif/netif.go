@@ -33,42 +33,31 @@ var ErrNone = unix.ENODEV
 
 // Read reads the state of an interface by its name. The error wraps ErrNone if there is none.
 func Read(name string) (State, error) {
-	ifr, err := unix.NewIfreq(name)
-	if err != nil {
-		return State{}, fmt.Errorf("interface %q: the name is longer than %d characters", name, unix.IFNAMSIZ-1)
+	if name == "" || len(name) >= unix.IFNAMSIZ { // the kernel would look for an alternative name
+		return State{}, fmt.Errorf("interface %q: expected a name of 1 to %d characters", name, unix.IFNAMSIZ-1)
 	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return State{}, fmt.Errorf("interface %s: socket: %w", name, err)
-	}
-	defer unix.Close(fd)
-	ask := func(request uint, what string) {
-		if err != nil {
-			return
-		}
-		if err = unix.IoctlIfreq(fd, request, ifr); errors.Is(err, ErrNone) {
-			err = fmt.Errorf("interface %s: there is none of that name in this network namespace (see `ip link`): %w", name, err)
-		} else if err != nil {
-			err = fmt.Errorf("interface %s: reading its %s: %w", name, what, err)
-		}
-	}
-	s := State{Name: name}
-	ask(unix.SIOCGIFMTU, "MTU")
-	s.MTU = int(ifr.Uint32())
-	ask(unix.SIOCGIFINDEX, "index")
-	s.Index = int(ifr.Uint32())
-	ask(unix.SIOCGIFHWADDR, "type")
-	s.Ethernet = ifr.Uint16() == unix.ARPHRD_ETHER
-	ask(unix.SIOCGIFFLAGS, "flags")
-	s.setFlags(uint32(ifr.Uint16()))
-	if err != nil {
-		return State{}, err
+	s, err := stateOf(netlink.LinkByName(name))
+	switch {
+	case errors.Is(err, ErrNone):
+		return s, fmt.Errorf("interface %s: there is none of that name in this network namespace (see `ip link`): %w", name, err)
+	case err != nil:
+		return s, fmt.Errorf("interface %s: reading its state: %w", name, err)
 	}
 	return s, nil
 }
 
-func (s *State) setFlags(flags uint32) {
-	s.On, s.Running, s.Loopback = flags&unix.IFF_UP != 0, flags&unix.IFF_RUNNING != 0, flags&unix.IFF_LOOPBACK != 0
+// stateOf is the state of an interface that was asked for. The error wraps ErrNone if there is none.
+func stateOf(l netlink.Link, err error) (State, error) {
+	if missing := (netlink.LinkNotFoundError{}); errors.As(err, &missing) {
+		return State{}, ErrNone
+	} else if err != nil {
+		return State{}, err
+	}
+	a := l.Attrs()
+	return State{
+		Index: a.Index, Name: a.Name, MTU: a.MTU, Ethernet: a.EncapType == "ether", On: a.RawFlags&unix.IFF_UP != 0, Running: a.RawFlags&unix.IFF_RUNNING != 0,
+		Loopback: a.RawFlags&unix.IFF_LOOPBACK != 0,
+	}, nil
 }
 
 // MAC is an interface's address, "" if it has none.

@@ -53,7 +53,7 @@ type Interface struct {
 // Follow follows an interface, starting with a state, even if it is renamed. Once it is unregistered, another interface of the name takes
 // its place.
 func Follow(s State) *Interface {
-	return &Interface{name: s.Name, state: s, there: true, byIndex: byIndex, byName: Read}
+	return &Interface{name: s.Name, state: s, there: true, byName: Read, byIndex: func(index int) (State, error) { return stateOf(netlink.LinkByIndex(index)) }}
 }
 
 // State is the interface's state at the last Look; there is false if it doesn't exist.
@@ -152,19 +152,4 @@ func differences(a, b State) (kinds []Kind) {
 		kinds = append(kinds, On)
 	}
 	return kinds
-}
-
-// byIndex reads the state of an interface by its number. The error wraps ErrNone if there is none.
-func byIndex(index int) (State, error) {
-	l, err := netlink.LinkByIndex(index)
-	if err != nil {
-		if missing := (netlink.LinkNotFoundError{}); errors.As(err, &missing) {
-			return State{}, ErrNone
-		}
-		return State{}, err
-	}
-	a := l.Attrs()
-	s := State{Index: a.Index, Name: a.Name, MTU: a.MTU, Ethernet: a.EncapType == "ether"}
-	s.setFlags(a.RawFlags)
-	return s, nil
 }
