@@ -46,9 +46,6 @@ func (b *Book) Lifetime() time.Duration {
 	return min(max(b.lifetime, time.Duration(len(b.hints))*3*time.Second/Rate), fleet.MaxHintLifetime)
 }
 
-// Len is the number of hints.
-func (b *Book) Len() int { return len(b.hints) }
-
 // Set replaces the hints. New ones are due at once; those that are no longer there are withdrawn.
 func (b *Book) Set(hints []fleet.Hint) (added, withdrawn int) {
 	b.round++
