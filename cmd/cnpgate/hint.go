@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
@@ -30,9 +31,9 @@ func hintCommand() *cobra.Command {
 		Long: `With two hosts and their QPs it states that the QPs are connected, or with --remove withdraws that. It replaces hints that contradict it, and is in force until the
 gateway ends. Without --tags and --tunnel, it applies where only one VLAN or tunnel has such flows.
 
-Without them it prints a line for each hint. Then one for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an
-agent that uses the socket, and the time until the hint ends unless it is repeated. One without a destination applies where exactly one flow goes from the
-source to that QP. -o json prints the API's answer to the request at /v1/hints.`,
+Without them it prints a line for each hint. Then one for each hint of a host's agent (cnpgate agent), about packets from the host only:` + columns.Help(api.HostHints.Text()) + `
+
+One without a destination applies where exactly one flow goes from the source to that QP. -o json prints the API's answer to the request at /v1/hints.`,
 		SuggestFor: []string{"hints"},
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {

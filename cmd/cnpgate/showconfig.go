@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/columns"
 )
 
 // showConfigCommand prints the configuration in force.
@@ -23,8 +24,9 @@ func showConfigCommand(f *showFlags) *cobra.Command {
 		Long: `The keys of the file with their values, and as comments the defaults of the others and what is calculated for each port, such as the depth above which senders
 are notified; cnpgate check reads it. Comments at the top have the file's name, the SHA-256 of its text, and what is in force besides the file. --diff prints instead
 what the present file would change, as cnpgate reload --dry-run does; --as-read prints the text of the file as the gateway read it. --history prints a line for
-each of the latest 64 reloads, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in force
-afterwards, and the changed keys or the error. -o json prints the API's answer to GET /v1/config, with --diff to POST /v1/reload?dry_run=true, with --history to
+each of the latest 64 reloads, the latest last:` + columns.Help(api.ReloadRecords.Text()) + `
+
+-o json prints the API's answer to GET /v1/config, with --diff to POST /v1/reload?dry_run=true, with --history to
 GET /v1/reloads.`,
 	}
 	f.command(c, showable{})

@@ -20,10 +20,10 @@ queued, notifications, and the rates before and after the first notification. An
 keeps the latest 256 episodes.`,
 		printed(api.EpisodesPath, printEpisodes), nil},
 	{"fleet", "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",
-		`A line for each gateway that may take part: its state (active, silent for more than 5 s, or unheard since the start), version, how long it has been up,
-how long ago it was heard, the time of a message to it and back, the flows and pairs that it knows of others, and the pairs of hosts that it asks about. Then
-what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped. docs/fleet.md explains all. -o json prints the API's
-answer to GET /v1/fleet.`,
+		`One line per gateway that may take part, with these columns:` + columns.Help(api.Members.Text()) + `
+
+Then what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped (docs/fleet.md). -o json prints the API's answer to
+GET /v1/fleet.`,
 		showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print}, nil},
 	{"health", "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 		`Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
@@ -31,10 +31,10 @@ answer to GET /v1/fleet.`,
 		&instead{"rdma", "print what is wrong with the RDMA connections that pass, and what to change; the exit status is 0 also if something is",
 			printed(api.RDMAPath, printRDMA)}},
 	{"proxies", "Print which proxies the running gateway notifies, and for which senders",
-		`One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
-configuration, or the protocol that learned it. The longest prefix of a sender's address counts.
-With --bgp, a line on the BGP speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
-from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason; docs/proxy.md explains the reasons.
+		`One line per prefix of senders behind a proxy, with these columns:` + columns.Help(api.Proxies.Text()) + `
+
+With --bgp, a line on the BGP speaker, and one per peer (docs/proxy.md):` + columns.Help(api.Peers.Text()) + `
+
 -o json prints the API's answer to GET /v1/proxies, or to GET /v1/bgp.`,
 		printed(api.ProxiesPath, printProxies),
 		&instead{"bgp", "print the BGP sessions, and what they announce and learn", printed(api.BGPPath, printBGP)}},

@@ -30,8 +30,9 @@ func showNotificationsCommand(f *showFlags) *cobra.Command {
 	c := f.command(&cobra.Command{
 		Use:   "notifications [FILTERS] [--follow] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the latest notifications of the running gateway, and why it sent them",
-		Long: `One line per notification, the latest last: the time, the congested port and class, the kind and what it asks for, the flow whose sender was
-notified (addresses and QPs) with the evidence for its source QP, and the reason. --outcome suppressed prints notifications that were not sent, and why:
+		Long: `One line per notification, the latest last, with these columns:` + columns.Help(report.Notifications.Text()) + `
+
+--outcome suppressed prints notifications that were not sent, and why:
 one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, and 256 suppressed ones.
 --follow prints those from now on, as they are sent, until Ctrl-C; with -o json one object per line.`,
 	}, showable{})

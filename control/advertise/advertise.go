@@ -220,7 +220,7 @@ type Peer struct {
 	State   string `json:"session_state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)." column:"STATE"`
 	Problem string `json:"problem,omitempty" doc:"Why the session doesn't come up: it had too many prefixes, or the latest error." column:"PROBLEM,,long"`
 	// Uptime is 0 unless the session is established.
-	Uptime int64 `json:"uptime_ns" doc:"Time in nanoseconds for which the session has been established." column:"UPTIME,,duration,2"`
+	Uptime int64 `json:"uptime_ns" doc:"How long the session has been established, ns." column:"UPTIME,,duration,2"`
 	// Announced and Received count routes, Learned those with a proxy that counts.
 	Announced int            `json:"announced" doc:"Routes announced to the peer." column:"ANNOUNCED,,count,3"`
 	Received  int            `json:"received" doc:"Routes received from the peer." column:"RECEIVED,,count"`

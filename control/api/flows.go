@@ -26,10 +26,10 @@ const (
 type Flow struct {
 	Port string `json:"port" column:"PORT,,,6"`
 	report.Flow
-	CandidateQP *uint32 `json:"candidate_qp,omitempty" doc:"Possible QP of the sender; no notification names it."`                                                                   // may be the source QP; no notification names it
-	AgeNS       int64   `json:"age_ns" doc:"Nanoseconds since the flow's last packet." column:"AGE,,duration,4"`                                                                     // since its last packet
-	QueuedBytes uint64  `json:"queued_bytes,omitempty" doc:"Queued bytes of the flow, as far as the worker tracks them; in an episode the maximum." column:"QUEUED,Queued,bytes,10"` // in a queue, as far as the worker tracks shares
-	RateBPS     *uint64 `json:"rate_bps,omitempty" doc:"Rate: of a port its configured one, of a flow the measured one, bit/s." column:"RATE,Rate,rate"`                             // of its frames without FCS; nil where it wasn't measured
+	CandidateQP *uint32 `json:"candidate_qp,omitempty" doc:"Possible QP of the sender; no notification names it."`
+	AgeNS       int64   `json:"age_ns" doc:"Time since the flow's last packet, ns." column:"AGE,,duration,4"`
+	QueuedBytes uint64  `json:"queued_bytes,omitempty" doc:"Queued bytes of the flow, as far as the worker tracks them; in an episode the maximum." column:"QUEUED,Queued,bytes,10"`
+	RateBPS     *uint64 `json:"rate_bps,omitempty" doc:"Rate: of a port its configured one, of a flow the measured one, bit/s." column:"RATE,Rate,rate"` // of its frames without FCS; nil where it wasn't measured
 }
 
 // FlowsBody is the answer to GET /v1/flows.

@@ -44,7 +44,7 @@ type Mark struct {
 
 // Episodes is the answer to GET /v1/episodes.
 type Episodes struct {
-	Episodes []report.Episode `json:"episodes" doc:"The congestion episodes, oldest first."` // the oldest first
+	Episodes []report.Episode `json:"episodes" doc:"The congestion episodes, oldest first."`
 }
 
 // Config is the answer to GET /v1/config.

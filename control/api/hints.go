@@ -195,7 +195,7 @@ type HintsBody struct {
 // PutBody is the answer to PUT /v1/hints.
 type PutBody struct {
 	Hint     Hint   `json:"hint"`
-	Replaced []Hint `json:"replaced" doc:"Hints that a new one has replaced."` // the hints that it contradicted, now withdrawn
+	Replaced []Hint `json:"replaced" doc:"Hints that a new one has replaced."`
 }
 
 // DeletedBody is the answer to DELETE /v1/hints.

@@ -36,7 +36,7 @@ type Notifications struct {
 // Streamed is one line of the answer to GET /v1/notifications/stream: one of the two members.
 type Streamed struct {
 	Notification *report.Notification `json:"notification,omitempty"`
-	Lost         uint64               `json:"lost,omitempty" doc:"Number of notifications that were overwritten before they could be read."` // notifications that were overwritten before they could be read
+	Lost         uint64               `json:"lost,omitempty" doc:"Number of notifications that were overwritten before they could be read."`
 }
 
 // history answers with what the workers record: notifications, and the packets of a traced flow.

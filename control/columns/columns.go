@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,11 +140,14 @@ func Names(all []Column) []string {
 	return names
 }
 
+// jsonUnit is the unit at the end of a description in the API; text has the unit at the value.
+var jsonUnit = regexp.MustCompile(`, (ns|us|ms|bit/s|RFC 3339)\.$`)
+
 // Help is a line for each column: its name and what it has.
 func Help(all []Column) string {
 	var text strings.Builder
 	for i := range all {
-		doc := all[i].Doc
+		doc := jsonUnit.ReplaceAllString(all[i].Doc, ".")
 		if all[i].As == Reacts {
 			doc = `"no": ` + doc
 		}

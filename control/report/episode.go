@@ -24,16 +24,16 @@ type Episode struct {
 	Port          string            `json:"port"`
 	Class         string            `json:"class"`
 	Start         time.Time         `json:"start" doc:"When the congestion began."`
-	End           *time.Time        `json:"end" doc:"When the congestion ended; null while it continues."` // null while it is open
+	End           *time.Time        `json:"end" doc:"When the congestion ended; null while it continues."`
 	PeakBytes     uint64            `json:"peak_bytes" doc:"Greatest depth of the queue during the episode."`
 	ECNMarked     uint64            `json:"ecn_marked"`
 	Notifications map[string]uint64 `json:"notifications"` // sent, by kind
 	Observed      uint64            `json:"notifications_observed" doc:"Notifications that would have been sent, in observe mode."`
-	Suppressed    map[string]uint64 `json:"suppressed" doc:"Times that a sender behind the port's peer was not notified, by reason; of all classes of the port."` // times that no sender was notified, by reason; of all classes of the port
-	Lost          uint64            `json:"notifications_lost" doc:"Notifications that were overwritten before they were counted."`                               // of the whole gateway: overwritten before any episode counted them
-	Flows         []EpisodeFlow     `json:"flows"`                                                                                                                // that sent most, in the order of bytes
-	Senders       []EpisodeFlow     `json:"senders" doc:"Senders that were notified."`                                                                            // of flows about which a notification was sent or observed, in the order of their first notifications
-	MoreSenders   int               `json:"more_senders" doc:"Number of senders that the list leaves out."`                                                       // that the list leaves out
+	Suppressed    map[string]uint64 `json:"suppressed" doc:"Times that a sender behind the port's peer was not notified, by reason; of all classes of the port."`
+	Lost          uint64            `json:"notifications_lost" doc:"Notifications that were overwritten before they were counted."` // of the whole gateway: overwritten before any episode counted them
+	Flows         []EpisodeFlow     `json:"flows"`                                                                                  // that sent most, in the order of bytes
+	Senders       []EpisodeFlow     `json:"senders" doc:"Senders that were notified."`                                              // of flows about which a notification was sent or observed, in the order of their first notifications
+	MoreSenders   int               `json:"more_senders" doc:"Number of senders that the list leaves out."`
 }
 
 // EpisodeFlow is a flow in an episode.
@@ -42,17 +42,17 @@ type EpisodeFlow struct {
 	DestinationIP netip.Addr `json:"destination_ip" column:"DESTINATION,Receiver,host"`
 	SourceQP      *uint32    `json:"source_qp" column:"SOURCE_QP,,qp"` // null unless it is confirmed
 	DestinationQP uint32     `json:"destination_qp" column:"DESTINATION_QP,QP,id"`
-	VLAN          []uint16   `json:"vlan,omitempty" column:",VLAN or tunnel,place"`                                                                                                 // as in Flow
-	Tunnel        string     `json:"tunnel,omitempty"`                                                                                                                              // as in Flow
-	TunnelID      uint32     `json:"tunnel_id,omitempty"`                                                                                                                           // as in Flow
-	Bytes         uint64     `json:"bytes" column:"BYTES,Bytes,bytes,3"`                                                                                                            // that arrived during the episode
-	Queued        uint64     `json:"queued_bytes" doc:"Queued bytes of the flow, as far as the worker tracks them; in an episode the maximum." column:"QUEUED,Most queued,bytes,1"` // the most bytes in the queue
-	Notifications uint64     `json:"notifications" column:"NOTIFIED,Notifications,count,2"`                                                                                         // sent or observed
+	VLAN          []uint16   `json:"vlan,omitempty" column:",VLAN or tunnel,place"` // as in Flow
+	Tunnel        string     `json:"tunnel,omitempty"`                              // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"`                           // as in Flow
+	Bytes         uint64     `json:"bytes" column:"BYTES,Bytes,bytes,3"`            // that arrived during the episode
+	Queued        uint64     `json:"queued_bytes" doc:"Queued bytes of the flow, as far as the worker tracks them; in an episode the maximum." column:"QUEUED,Most queued,bytes,1"`
+	Notifications uint64     `json:"notifications" column:"NOTIFIED,Notifications,count,2"` // sent or observed
 	FirstNotified *time.Time `json:"first_notified,omitempty" doc:"When the sender was notified first."`
-	Before        *uint64    `json:"rate_before_bps,omitempty" doc:"Rate of the flow before the first notification." column:"BEFORE,Rate before,rate"` // the first notification
+	Before        *uint64    `json:"rate_before_bps,omitempty" doc:"Rate of the flow before the first notification." column:"BEFORE,Rate before,rate"`
 	After         *uint64    `json:"rate_after_bps,omitempty" doc:"Rate of the flow after the first notification." column:"AFTER,Rate after,rate"`
-	Slowed        *bool      `json:"slowed,omitempty" doc:"Whether the flow's rate fell by more than an eighth after the first notification." column:"SLOWED,Slowed,slowed"` // by more than an eighth; left out if a rate isn't known
-	AtFairRate    bool       `json:"at_fair_rate,omitempty" doc:"Whether it did not slow down because it is not above the rate that the law allows it."`                     // it did not, as it isn't above the rate that the law allows it
+	Slowed        *bool      `json:"slowed,omitempty" doc:"Whether the flow's rate fell by more than an eighth after the first notification." column:"SLOWED,Slowed,slowed"`
+	AtFairRate    bool       `json:"at_fair_rate,omitempty" doc:"Whether it did not slow down because it is not above the rate that the law allows it."`
 }
 
 // EpisodePorts are the ports of a configuration, for episode.NewWatcher.

@@ -24,7 +24,7 @@ type Flow struct {
 	TunnelID      uint32            `json:"tunnel_id,omitempty"`                                                              // identifier of the tunnel: VNI, GRE key, bottom label; left out if it is 0 or there is none
 	QPState       string            `json:"qp_state" column:"QP_STATE,State of the QP,,8"`
 	QPEvidence    *string           `json:"qp_evidence" doc:"Evidence for the source QP." column:"QP_EVIDENCE,Evidence,,3"`
-	QPPackets     uint64            `json:"qp_packets" doc:"Packets of the flow until its source QP was confirmed." column:"QP_PACKETS,,count,2"` // of the flow, until its source QP was confirmed
+	QPPackets     uint64            `json:"qp_packets" doc:"Packets of the flow until its source QP was confirmed." column:"QP_PACKETS,,count,2"`
 	QPConflicts   uint32            `json:"qp_contradictions" doc:"How often packets contradicted the pair." column:"QP_CONTRADICTIONS,,count,1"`
 	Transport     string            `json:"transport" doc:"Transport service: RC, UC, UD, RD, XRC."`
 	Packets       uint64            `json:"packets" doc:"Packets of the flow." column:"PACKETS,,count,7"`

@@ -16,8 +16,8 @@ type Histogram struct {
 	Port    string   `json:"port,omitempty"`
 	Class   string   `json:"class,omitempty"`
 	Worker  string   `json:"worker,omitempty" doc:"Number of the worker, from 0."`
-	Count   uint64   `json:"count" doc:"Number of values."` // of values
-	Sum     uint64   `json:"sum" doc:"Sum of the values."`  // of all values
+	Count   uint64   `json:"count" doc:"Number of values."`
+	Sum     uint64   `json:"sum" doc:"Sum of the values."`
 	Buckets []Bucket `json:"buckets" doc:"Values by size."` // those with values, the smallest first
 }
 

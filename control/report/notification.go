@@ -18,20 +18,20 @@ import (
 type Notification struct {
 	Time    time.Time `json:"time" doc:"When it happened, RFC 3339." column:"TIME,Time,clock"`
 	Worker  int       `json:"worker" doc:"Number of the worker, from 0."`
-	Number  uint64    `json:"number" doc:"Number of the notification at its worker."`                                          // of the worker's, from 0
-	Outcome string    `json:"outcome" doc:"Result of a notification: sent, observed or suppressed." column:",Outcome,outcome"` // sent, observed or suppressed
-	Reason  string    `json:"reason,omitempty" doc:"Why the notification was suppressed."`                                     // if it was suppressed
-	Why     string    `json:"why" doc:"Why the sender was notified, as text." column:"WHY,Why,long"`                           // for people
-	Port    string    `json:"port" column:"PORT,,,4"`                                                                          // with the congested queue
+	Number  uint64    `json:"number" doc:"Number of the notification at its worker."`
+	Outcome string    `json:"outcome" doc:"Result of a notification: sent, observed or suppressed." column:",Outcome,outcome"`
+	Reason  string    `json:"reason,omitempty" doc:"Why the notification was suppressed."`
+	Why     string    `json:"why" doc:"Why the sender was notified, as text." column:"WHY,Why,long"`
+	Port    string    `json:"port" column:"PORT,,,4"` // with the congested queue
 	Class   string    `json:"class" column:"CLASS,Queue,queue,3"`
-	SentBy  string    `json:"sent_by" doc:"Egress port of the notification."` // the port by which the notification leaves
+	SentBy  string    `json:"sent_by" doc:"Egress port of the notification."`
 
 	Kind      string `json:"kind,omitempty" doc:"Kind of the notification." column:"KIND,Kind,,5"` // the next four only where it wasn't suppressed
 	Action    string `json:"action,omitempty" doc:"What the notification asks for." column:"ACTION,Asks for,asks,6"`
 	Parameter uint16 `json:"parameter,omitempty" doc:"Parameter of the action: percent of rate-reduce, microseconds of pause."` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
-	Level     uint8  `json:"level" doc:"Congestion Level of the notification, 0 to 255." column:"LEVEL,,count,1"`               // Congestion Level
+	Level     uint8  `json:"level" doc:"Congestion Level of the notification, 0 to 255." column:"LEVEL,,count,1"`
 
-	Proxy string `json:"proxy,omitempty" doc:"Proxy that was notified in place of the sender."` // address of the proxy that is notified in place of the sender
+	Proxy string `json:"proxy,omitempty" doc:"Proxy that was notified in place of the sender."`
 
 	SourceIP      netip.Addr `json:"source_ip" column:"SOURCE,Sender,host"` // of the flow: the sender that is notified
 	DestinationIP netip.Addr `json:"destination_ip" column:"DESTINATION,Receiver,host"`
@@ -40,21 +40,21 @@ type Notification struct {
 	QPState       string     `json:"qp_state"`
 	QPEvidence    *string    `json:"qp_evidence" doc:"Evidence for the source QP." column:"EVIDENCE,,,2"`
 	VLAN          []uint16   `json:"vlan,omitempty" column:",VLAN or tunnel,place"`
-	Tunnel        string     `json:"tunnel,omitempty"`                                                                                                                              // as in Flow
-	TunnelID      uint32     `json:"tunnel_id,omitempty"`                                                                                                                           // as in Flow
-	FlowBytes     uint64     `json:"flow_bytes" doc:"Bytes of the flow that have arrived so far."`                                                                                  // of the flow that have arrived
-	FlowQueued    uint64     `json:"flow_queued_bytes" doc:"Queued bytes of the flow when its sender was notified."`                                                                // of the flow in the queue
-	FlowRate      *uint64    `json:"flow_rate_bps" doc:"Rate of the flow when its sender was notified, over 10 to 200 ms; null if it was not measured." column:",Flow's rate,rate"` // null if not measured
-	FairRate      *uint64    `json:"fair_rate_bps,omitempty" doc:"Rate that the law allowed the flow."`                                                                             // that the law allows the flow
-	Trigger       string     `json:"trigger,omitempty" doc:"Cause of a notification."`                                                                                              // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
-	Raised        bool       `json:"level_raised,omitempty" doc:"Whether the level is above that for the queue's state alone, as the queue has grown since an earlier request."`    // above that for the queue's state alone, as it has grown since an earlier request
-	Threshold     uint64     `json:"threshold" doc:"Threshold of the trigger: bytes, millionths of the packets, or bytes per millisecond."`                                         // of the trigger, in the unit of its metric
-	DepthBytes    uint64     `json:"queue_depth_bytes" column:",Depth,bytes"`                                                                                                       // of the queue
-	Growth        int64      `json:"growth_bytes_per_millisecond" doc:"How fast the queue grows."`                                                                                  // of the queue
-	Marking       float64    `json:"marking_percent" doc:"Percentage of packets that were marked."`                                                                                 // of the packets that entered the queue
+	Tunnel        string     `json:"tunnel,omitempty"`    // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"` // as in Flow
+	FlowBytes     uint64     `json:"flow_bytes" doc:"Bytes of the flow that have arrived so far."`
+	FlowQueued    uint64     `json:"flow_queued_bytes" doc:"Queued bytes of the flow when its sender was notified."`
+	FlowRate      *uint64    `json:"flow_rate_bps" doc:"Rate of the flow when its sender was notified, over 10 to 200 ms; null if it was not measured." column:",Flow's rate,rate"`
+	FairRate      *uint64    `json:"fair_rate_bps,omitempty" doc:"Rate that the law allowed the flow."`
+	Trigger       string     `json:"trigger,omitempty" doc:"Cause of a notification."` // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
+	Raised        bool       `json:"level_raised,omitempty" doc:"Whether the level is above that for the queue's state alone, as the queue has grown since an earlier request."`
+	Threshold     uint64     `json:"threshold" doc:"Threshold of the trigger: bytes, millionths of the packets, or bytes per millisecond."`
+	DepthBytes    uint64     `json:"queue_depth_bytes" column:",Depth,bytes"` // of the queue
+	Growth        int64      `json:"growth_bytes_per_millisecond" doc:"How fast the queue grows."`
+	Marking       float64    `json:"marking_percent" doc:"Percentage of packets that were marked."`
 
-	Length int    `json:"length,omitempty" doc:"Bytes of the notification."`        // bytes of the frame
-	Frame  []byte `json:"frame,omitempty" doc:"Bytes of the notification, base64."` // base64
+	Length int    `json:"length,omitempty" doc:"Bytes of the notification."`
+	Frame  []byte `json:"frame,omitempty" doc:"Bytes of the notification, base64."`
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
