@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -202,9 +201,7 @@ QPs have no hint.`,
 
 func (v *agentView) print(to io.Writer, output string) error {
 	if output == "json" {
-		e := json.NewEncoder(to)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+		return writeIndented(to, v)
 	}
 	w := newTable(to, "SOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP")
 	for _, h := range v.Hints {

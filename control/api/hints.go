@@ -165,24 +165,15 @@ func (h *hints) table() (*pairing.QPMap, error) {
 	return pairing.NewQPMap(pairs, rand.Uint64())
 }
 
-// Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions.
+// Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions. It is also the body of PUT /v1/hints,
+// which flatObject reads.
 type Hint struct {
 	Source        netip.Addr `json:"source_ip" doc:"The host at one end." column:"SOURCE,,host"`
 	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end." column:"DESTINATION,,host"`
-	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip." column:"SOURCE_QP,,id"`
-	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip." column:"DESTINATION_QP,,id"`
-	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection." column:"TAGS"`
-	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection." column:"TUNNEL"`
-}
-
-// hintRequest describes the body of PUT /v1/hints in the OpenAPI document; flatObject reads the body.
-type hintRequest struct {
-	SourceIP      netip.Addr `json:"source_ip" doc:"The host at one end."`
-	DestinationIP netip.Addr `json:"destination_ip" doc:"The host at the other end."`
-	SourceQP      uint32     `json:"source_qp" minimum:"2" maximum:"16777214" doc:"QP at source_ip."`
-	DestinationQP uint32     `json:"destination_qp" minimum:"2" maximum:"16777214" doc:"QP at destination_ip."`
-	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection: a VID, 0x88a8:10, two tags as 0x88a8:10/20, or none. Without tags and tunnel, the hint applies where only one VLAN or tunnel has such flows."`
-	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection, such as vxlan:5000; tags is then the VID that counts there."`
+	SourceQP      uint32     `json:"source_qp" minimum:"2" maximum:"16777214" doc:"QP at source_ip." column:"SOURCE_QP,,id"`
+	DestinationQP uint32     `json:"destination_qp" minimum:"2" maximum:"16777214" doc:"QP at destination_ip." column:"DESTINATION_QP,,id"`
+	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection: a VID, 0x88a8:10, two tags as 0x88a8:10/20, or none. Without tags and tunnel, the hint applies where only one VLAN or tunnel has such flows." column:"TAGS"`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection, such as vxlan:5000; tags is then the VID that counts there." column:"TUNNEL"`
 }
 
 // HintsBody is the answer to GET /v1/hints.

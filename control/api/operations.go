@@ -149,7 +149,7 @@ func (s *Server) operations() []operation {
 			body: LogLevelRequest{}, answers: map[int]any{200: LogLevel{}}, errors: map[int]string{413: bodyTooLong}, act: s.state.setLogLevel},
 		{method: http.MethodGet, path: HintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: HintsBody{}}, act: s.hints.answerList},
 		{method: http.MethodPut, path: HintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
-			body: hintRequest{}, answers: map[int]any{200: PutBody{}, 201: PutBody{}},
+			body: Hint{}, answers: map[int]any{200: PutBody{}, 201: PutBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.hints.answerPut},
 		{method: http.MethodPost, path: HintsPath, id: "postHints", summary: "Takes hints of a host's agent, with a lifetime, about packets from the host only.",

@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base32"
 	"fmt"
 	"os"
 
@@ -33,14 +32,11 @@ func loadKey(path string) (nkeys.KeyPair, string, error) {
 
 // publicKey is the Ed25519 key of a public nkey.
 func publicKey(key, text string) (ed25519.PublicKey, error) {
-	if !nkeys.IsValidPublicUserKey(text) {
+	raw, err := nkeys.Decode(nkeys.PrefixByteUser, []byte(text))
+	if err != nil || len(raw) != ed25519.PublicKeySize {
 		return nil, fmt.Errorf("%s: %q has a wrong checksum; expected a public nkey as `cnpgate fleet keys` prints it", key, text)
 	}
-	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
-	if err != nil || len(raw) != 1+ed25519.PublicKeySize+2 {
-		return nil, fmt.Errorf("%s: %q is no public nkey", key, text)
-	}
-	return ed25519.PublicKey(raw[1 : 1+ed25519.PublicKeySize]), nil
+	return raw, nil
 }
 
 // parties are those who may take part. own is this gateway's public key, which must be its member's.
