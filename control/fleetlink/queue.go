@@ -2,7 +2,11 @@
 
 package fleetlink
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/cnpgate/cnpgate/internal/ring"
+)
 
 // message is a message on its way.
 type message struct {
@@ -14,9 +18,7 @@ type message struct {
 // something to take.
 type queue struct {
 	mutex   sync.Mutex
-	of      []message // a ring
-	first   int
-	n       int
+	of      ring.Ring[message]
 	bytes   int
 	dropped uint64
 	ready   chan struct{}
@@ -28,18 +30,17 @@ const (
 )
 
 func newQueue() *queue {
-	return &queue{of: make([]message, queueMessages), ready: make(chan struct{}, 1)}
+	return &queue{ready: make(chan struct{}, 1)}
 }
 
 // put adds a message, and never waits for more than the lock.
 func (q *queue) put(m message) {
 	q.mutex.Lock()
-	for q.n > 0 && (q.n == len(q.of) || q.bytes+len(m.data) > queueBytes) {
+	for n := q.of.Len(); n > 0 && (n == queueMessages || q.bytes+len(m.data) > queueBytes); n-- {
 		q.drop()
 		q.dropped++
 	}
-	q.of[(q.first+q.n)%len(q.of)] = m
-	q.n++
+	q.of.Push(m)
 	q.bytes += len(m.data)
 	q.mutex.Unlock()
 	select {
@@ -50,10 +51,7 @@ func (q *queue) put(m message) {
 
 // drop removes the oldest message.
 func (q *queue) drop() message {
-	m := q.of[q.first]
-	q.of[q.first] = message{}
-	q.first = (q.first + 1) % len(q.of)
-	q.n--
+	m := q.of.Pop()
 	q.bytes -= len(m.data)
 	return m
 }
@@ -62,7 +60,7 @@ func (q *queue) drop() message {
 func (q *queue) take() (m message, ok bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if q.n == 0 {
+	if q.of.Len() == 0 {
 		return m, false
 	}
 	return q.drop(), true
@@ -72,5 +70,5 @@ func (q *queue) take() (m message, ok bool) {
 func (q *queue) state() (n, bytes int, dropped uint64) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	return q.n, q.bytes, q.dropped
+	return q.of.Len(), q.bytes, q.dropped
 }
