@@ -63,6 +63,11 @@ var cases = map[string]answer{
 	"mtu_mismatch.pcap":     {verdicts: []string{health.Refused}},
 	"rnr_exceeded.pcap":     {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 6}},
 	"f_retry_exceeded.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "retry count 7 exceeded, time-out 14"},
+	"rnr_655.pcap":          {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 3}, says: "wait for up to 655 ms"},
+	"icmp_port.pcap":        {verdicts: []string{health.NoAnswer, health.Unreachable}, causes: map[string]uint64{"time-out": 7}},
+	"icmp_frag.pcap":        {verdicts: []string{health.Unreachable, health.BlackHole}, causes: map[string]uint64{"time-out": 28}, says: "an MTU of 1500"},
+	"cm_rej.pcap":           {verdicts: []string{health.Refused}, says: "port 4420 were rejected: nobody listens"},
+	"cm_no_answer.pcap":     {verdicts: []string{health.NoAnswer}, says: "sent 6 times"},
 	// Selective repeat, PSNs that wrap, packets on many ports, and other operations.
 	"atomics.pcap":       {},
 	"failover.pcap":      {},
