@@ -55,6 +55,7 @@ var cases = map[string]answer{
 	"e_spur64.pcap":        {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 12800}, says: "every 10 ms"},
 	"d_spur4.pcap":         {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 800}},
 	"e_read256.pcap":       {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 20560}, says: "first after 2 ms, then at growing intervals of up to 16 ms, at an RTT of 40 ms"},
+	"stall500.pcap":        {verdicts: []string{health.Unexplained}, causes: map[string]uint64{"spurious": 168}, says: "the responder or the path stood still"},
 	// Peers that refuse, or don't answer.
 	"access_error.pcap":     {verdicts: []string{health.Refused}},
 	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}},
