@@ -383,7 +383,11 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}
-	if h.Duplicates*5 > h.Requests.Packets*2 {
+	switch all := h.Requests.Packets + h.Responses.Packets; {
+	case h.Duplicates > all-all/5: // a packet came more than five times; four are the two ports of two switches
+		v.Evidence = fmt.Sprintf("a packet came %d times on average (%d copies), and was not sent again by the requester so often", all/max(all-h.Duplicates, 1), h.Duplicates)
+		v.Advice = "look for a forwarding loop (does the TTL fall from copy to copy?), or a mirror whose output is mirrored, too"
+	case h.Duplicates*5 > h.Requests.Packets*2:
 		v.Advice = "the capture or mirror has each frame twice (in and out of a switch, or a bridge and its port): capture at one place only"
 	}
 	return v, true

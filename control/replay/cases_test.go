@@ -56,6 +56,7 @@ var cases = map[string]answer{
 	"d_spur4.pcap":         {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 800}},
 	"e_read256.pcap":       {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 20560}, says: "first after 2 ms, then at growing intervals of up to 16 ms, at an RTT of 40 ms"},
 	"stall500.pcap":        {verdicts: []string{health.Unexplained}, causes: map[string]uint64{"spurious": 168}, says: "the responder or the path stood still"},
+	"loop_ttl.pcap":        {verdicts: []string{health.Duplication, health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "21 times on average"},
 	// Peers that refuse, or don't answer.
 	"access_error.pcap":     {verdicts: []string{health.Refused}},
 	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}},
