@@ -50,6 +50,7 @@ func (h *Half) refused(p *Packet) bool {
 		if n := r.rnrs.of(h, p.PSN, p.Time); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
 		}
+		r.wait = max(r.wait, rnrTimers[p.Syndrome&31])
 		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})
 		r.notReady = p.PSN + 1
 	case 3:

@@ -19,23 +19,24 @@ type Builder struct {
 	// Frames accounts for a capture's frames; nil: there is none.
 	Frames *Frames
 
-	notes        []Note
-	verdicts     []Verdict
-	records      []Record
-	replaceable  []int // records without a verdict, if the list is bounded
-	hosts        map[netip.Addr]*Sum
-	prefixes     map[prefixes]*Sum
-	ports        map[string]*Sum
-	all          Totals
-	first, last  int64
-	notPaired    int
-	oneDirection int
-	unlisted     uint64
-	directions   []direction        // by the connection's number
-	oneSided     map[direction]bool // those of connections whose other direction isn't in the same copy
-	incast       map[netip.Addr][]active
-	slow         map[netip.Addr]*receiver
-	together     together
+	notes          []Note
+	verdicts       []Verdict
+	records        []Record
+	replaceable    []int // records without a verdict, if the list is bounded
+	hosts          map[netip.Addr]*Sum
+	prefixes       map[prefixes]*Sum
+	ports          map[string]*Sum
+	all            Totals
+	first, last    int64
+	notPaired      int
+	oneDirection   int
+	unacknowledged int
+	unlisted       uint64
+	directions     []direction        // by the connection's number
+	oneSided       map[direction]bool // those of connections whose other direction isn't in the same copy
+	incast         map[netip.Addr][]active
+	slow           map[netip.Addr]*receiver
+	together       together
 }
 
 // Add adds a copy that Table.Copy has made. by says by what evidence its directions are known to be one; "": not said.
@@ -55,9 +56,12 @@ func (b *Builder) Add(c *Connection, by string) {
 	d, oneSided := c.direction()
 	if b.directions = append(b.directions, d); oneSided {
 		b.oneSided[d] = true
-		if c.Service != transportUC && c.Service != transportUD {
+		if !c.unacknowledged() {
 			b.oneDirection++
 		}
+	}
+	if c.unacknowledged() {
+		b.unacknowledged++
 	}
 	for i := range found {
 		found[i].Connections, found[i].of = 1, []int{number}
@@ -118,6 +122,11 @@ func (b *Builder) AddSums(c *Connection) {
 type direction struct {
 	from, to packet.Addr
 	scope    packet.Scope
+}
+
+// unacknowledged reports whether a connection's service has no answers, UC or UD.
+func (c *Connection) unacknowledged() bool {
+	return c.Service == transportUC || c.Service == transportUD
 }
 
 func (c *Connection) direction() (d direction, oneSided bool) {
@@ -188,7 +197,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	r := &Report{Verdicts: grouped(b.verdicts, b.Ports != nil), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	b.all.finish()
 	r.Summary = Summary{
-		Connections: len(b.directions), Bad: r.mark(), NotPaired: b.notPaired, OneDirection: b.oneDirection, Hosts: len(b.hosts), DurationNS: b.last - b.first,
+		Connections: len(b.directions), Bad: r.mark(), NotPaired: b.notPaired, OneDirection: b.oneDirection, unacknowledged: b.unacknowledged, Hosts: len(b.hosts), DurationNS: b.last - b.first,
 		OtherFrames: other, Totals: b.all,
 	}
 	for host, s := range b.hosts {

@@ -74,6 +74,7 @@ type repeat struct {
 	asked     int64 // when it first asked for an answer
 	naks      refusals
 	rnrs      refusals
+	wait      int64  // ns, the longest that an RNR NAK asked for
 	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
 	nakAt     int64  // when the latest NAK passed
 	latest    int64  // when the latest time-out was, and what it sent again first

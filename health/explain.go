@@ -25,6 +25,14 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%s; %d NAKs; the cause is unknown: one of loss on either side, a lost ACK, or a time-out that is too short", h.sentAgain(), naks),
 		Advice:   "capture both directions, near the sender, with whole headers (tcpdump -s 128), from before the first request",
 	}
+	switch all := h.Retransmissions().Packets; all {
+	case 0:
+	case h.Retransmitted[Spurious].Packets:
+		v.Evidence = h.sentAgain() + ": the requester timed out although the answer was on its way; either the responder or the path stood still, or the timeout is too short"
+		v.Advice = "look for pauses (PFC) and at the responder's CPU and PCIe at these times, or raise the QP's timeout"
+	case h.Retransmitted[NAKSequence].Packets:
+		v.Evidence = fmt.Sprintf("%s: %d NAKs asked for it; on which side of here what they ask for was lost, or overtaken, isn't known", h.sentAgain(), naks)
+	}
 	if h.Responses.Packets == 0 {
 		v.Evidence += "; no answer passed here"
 	}

@@ -68,6 +68,8 @@ func (r *Report) conclude() string {
 			what = fmt.Sprintf("%d things are", n)
 		}
 		return what + " wrong" + leftOut(unread) + "."
+	case s.Packets == 0 && unread == 0 && r.Frames != nil && r.Frames.Examined > 0:
+		return fmt.Sprintf("Nothing was seen but CNPs and the set-up of connections (%d packets), so nothing can be said of data.", r.Frames.Examined)
 	case s.Packets == 0 && unread == 0:
 		return "No RDMA packet was seen, so nothing can be said."
 	case s.Packets == 0 || unread > s.Packets:
@@ -78,6 +80,8 @@ func (r *Report) conclude() string {
 	case s.OneDirection*2 > s.Connections:
 		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips are unknown.",
 			s.OneDirection, s.Connections)
+	case s.unacknowledged*2 > s.Connections:
+		return fmt.Sprintf("Nothing wrong was found, but %d of %d connections are UD or UC, which have no acknowledgements: what is lost behind here isn't seen.", s.unacknowledged, s.Connections)
 	case unread > 0:
 		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d RDMA frames were not.", s.Packets, unread)
 	}

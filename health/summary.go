@@ -23,14 +23,15 @@ type Report struct {
 
 // Summary is the sum of all connections.
 type Summary struct {
-	Connections     int    `json:"connections" doc:"How many."`
-	Bad             int    `json:"bad" doc:"Connections with a verdict."`
-	NotPaired       int    `json:"not_paired" doc:"Connections of which one direction is known only."`
-	OneDirection    int    `json:"one_direction" doc:"RC connections of which packets of one direction were seen only."`
-	Hosts           int    `json:"hosts" doc:"Hosts that send or receive."`
-	DurationNS      int64  `json:"duration_ns" doc:"From the first packet to the last."`
-	OtherFrames     uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
-	UnreadableBytes uint64 `json:"-"`
+	Connections  int    `json:"connections" doc:"How many."`
+	Bad          int    `json:"bad" doc:"Connections with a verdict."`
+	NotPaired    int    `json:"not_paired" doc:"Connections of which one direction is known only."`
+	OneDirection int    `json:"one_direction" doc:"RC connections of which packets of one direction were seen only."`
+	Hosts        int    `json:"hosts" doc:"Hosts that send or receive."`
+	DurationNS   int64  `json:"duration_ns" doc:"From the first packet to the last."`
+	OtherFrames  uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
+
+	unacknowledged int // connections whose service has no answers
 	Totals
 }
 

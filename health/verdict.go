@@ -49,6 +49,7 @@ var (
 	PFCStorm       = verdict("pfc-storm")
 	CENoCNP        = verdict("ce-without-cnp")
 	WrongICRC      = verdict("wrong-icrc")
+	Unreachable    = verdict("unreachable")
 	RoCEv1         = verdict("rocev1")
 	Unexplained    = verdict("retransmission-unexplained")
 	Incomplete     = verdict("capture-incomplete")
@@ -225,7 +226,8 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
-		Advice: "check that the peer's QP still exists, that its host is up, and that no filter or route drops UDP port 4791 on the way there or back",
+		Advice: "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
+			"this one's, and its response's",
 	}, true
 }
 
@@ -278,8 +280,8 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 	}
 	return Verdict{
 		Name: NotReady, Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
-		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages; %d packets were sent again",
-			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], h.Retransmitted[RNR].Packets),
+		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages, and asked to wait for up to %v each time; %d packets were sent again",
+			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], Duration(h.repeat.wait), h.Retransmitted[RNR].Packets),
 		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait",
 	}, true
 }
@@ -381,7 +383,11 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}
-	if h.Duplicates*5 > h.Requests.Packets*2 {
+	switch all := h.Requests.Packets + h.Responses.Packets; {
+	case h.Duplicates > all-all/5: // a packet came more than five times; four are the two ports of two switches
+		v.Evidence = fmt.Sprintf("a packet came %d times on average (%d copies), and was not sent again by the requester so often", all/max(all-h.Duplicates, 1), h.Duplicates)
+		v.Advice = "look for a forwarding loop (does the TTL fall from copy to copy?), or a mirror whose output is mirrored, too"
+	case h.Duplicates*5 > h.Requests.Packets*2:
 		v.Advice = "the capture or mirror has each frame twice (in and out of a switch, or a bridge and its port): capture at one place only"
 	}
 	return v, true

@@ -31,7 +31,7 @@ would accept it; if not, why. Of IS-IS and OSPF it prints the prefixes, and the 
 frames. The E bit of Long-haul CNP and the P bit of PPFC are the same bit: --accepts selects its meaning. Code points that no registry has
 assigned come from --config; deploy/replay.yaml is a file to begin with.
 
-IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. From a pipe, each notification is printed as
+IN.pcap is a pcap or pcapng file, also compressed by gzip, bzip2 or zstd; "-" is standard input. From a pipe, each notification is printed as
 it arrives: tcpdump -i eth0 -U -w - | cnpgate decode -
 
 Exit status: 0 if the capture was read to its end, also if notifications were refused; 1 after an error; 3 if the capture ends within a frame (the

@@ -128,9 +128,7 @@ func printFrames(to io.Writer, f *health.Frames) {
 func printVerdicts(to io.Writer, r *health.Report) error {
 	all := r.Verdicts
 	if len(all) == 0 {
-		for _, line := range wrapped(r.Conclusion, widthOf(to)) {
-			fmt.Fprintf(to, "\n%s\n", line)
-		}
+		fmt.Fprintf(to, "\n%s\n", strings.Join(wrapped(r.Conclusion, widthOf(to)), "\n"))
 		return nil
 	}
 	fmt.Fprintf(to, "\nWHAT IS WRONG\n")

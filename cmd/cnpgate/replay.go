@@ -45,8 +45,8 @@ same output. The report goes to standard output unless --report names a file. A 
 --web serves a page that plays what happened over time: queues, rates, congestion episodes, notifications and their reasons. It prints the page's address in
 place of the report, and serves until Ctrl-C.
 
-IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. A stream is read to its end first, into a
-temporary file. An incomplete last frame is left out, with a warning.`,
+IN.pcap is a pcap or pcapng file, also compressed by gzip, bzip2 or zstd; "-" is standard input. A stream is read to its end first, into a
+temporary file. Damaged records and an incomplete last frame are left out, with a warning.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if f.health && f.web && len(args) == 0 {
 				return nil

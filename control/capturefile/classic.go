@@ -1,7 +1,6 @@
 package capturefile
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,7 +15,9 @@ type classic struct {
 	order binary.ByteOrder
 	units int64 // ns, of the fraction of a second
 	link  layers.LinkType
-	extra int // bytes behind a record's header (Alexey Kuznetzov's format)
+	snap  uint32 // bytes of a frame that may be recorded, as the file says
+	near  int64  // time of the latest record, ns since 1970; 0: there is none
+	extra int    // bytes behind a record's header (Alexey Kuznetzov's format)
 }
 
 const (
@@ -44,6 +45,9 @@ func newClassic(from *input) (*classic, error) {
 	if major := r.order.Uint16(b[4:]); major != 2 {
 		return nil, fmt.Errorf("its version is %d.%d, expected 2.4", major, r.order.Uint16(b[6:]))
 	}
+	if r.snap = r.order.Uint32(b[16:]); r.snap == 0 || r.snap > MaxFrame {
+		r.snap = MaxFrame
+	}
 	r.link = layers.LinkType(r.order.Uint32(b[20:]) & 0xffff) // above: whether frames have a frame check sequence
 	return r, from.Discard(fileHeader)
 }
@@ -62,6 +66,8 @@ func orderOf(b []byte) binary.ByteOrder {
 // linkType is that of all frames.
 func (r *classic) linkType() layers.LinkType { return r.link }
 
+func (r *classic) byteOrder() binary.ByteOrder { return r.order }
+
 // next reads a frame.
 func (r *classic) next(to *record) error {
 	header := recordHeader + r.extra
@@ -70,34 +76,66 @@ func (r *classic) next(to *record) error {
 	switch {
 	case begins(b):
 		return errAnother
+	case len(b) == 0:
+		return err
 	case len(b) < header:
-		return r.cut(b, err)
+		return unexpected(err)
 	}
-	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
-	switch {
-	case *(*[recordHeader]byte)(b) == [recordHeader]byte{}:
-		return errors.New("the header of its record has only zeros, as after a crash or on a full disk")
-	case length > MaxFrame:
-		return fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
-	case fraction >= second && seconds == 0 || fraction > 2*second:
-		return errors.New("the fraction of its time is more than a second")
-	}
-	to.length = r.order.Uint32(b[12:])
-	if to.at, err = instant(seconds, fraction); err != nil {
+	length, err := r.head(b, to)
+	if err != nil {
 		return err
 	}
 	to.size += int(length)
 	if b, err = r.from.Peek(to.size); len(b) < to.size {
-		return r.cut(b, err)
+		return unexpected(err)
 	}
+	if length > min(to.length, r.snap) || to.length > MaxFrame || far(to.at, r.near) { // possible, but it is rather damage if no record follows
+		if next, _ := r.from.Peek(to.size + recordHeader); len(next) == to.size+recordHeader && !begins(next[to.size:]) {
+			var behind record
+			if _, err = r.head(next[to.size:], &behind); err != nil || far(behind.at, to.at) || behind.length > MaxFrame {
+				return errors.New("its record is none, by what follows it")
+			}
+			b = next[:to.size]
+		}
+	}
+	r.near = to.at
 	to.octets = b[header:]
 	return r.from.Discard(int64(len(b)))
 }
 
-// cut takes the last bytes of a file that ends within a record, or before one, and returns the error.
-func (r *classic) cut(b []byte, err error) error {
-	if len(b) == 0 {
-		return err
+// head reads the header of a record, and returns the number of bytes behind it.
+func (r *classic) head(b []byte, to *record) (length uint32, err error) {
+	seconds, fraction, length := int64(r.order.Uint32(b)), int64(r.order.Uint32(b[4:]))*r.units, r.order.Uint32(b[8:])
+	switch {
+	case *(*[recordHeader]byte)(b) == [recordHeader]byte{}:
+		return 0, errors.New("the header of its record has only zeros, as after a crash or on a full disk")
+	case length > MaxFrame:
+		return 0, fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
+	case fraction >= second && seconds == 0 || fraction > 2*second:
+		return 0, errors.New("the fraction of its time is more than a second")
 	}
-	return cmp.Or(r.from.Discard(int64(len(b))), unexpected(err))
+	to.length = r.order.Uint32(b[12:])
+	to.at, err = instant(seconds, fraction)
+	return length, err
+}
+
+// far reports whether two times, ns since 1970, are more than a day apart; 0: there is none.
+func far(at, near int64) bool {
+	const day = 86400e9 // ns
+	return near != 0 && max(at-near, near-at) > day
+}
+
+// plausible is the size of the record at so many bytes from here, 0 if none begins there.
+func (r *classic) plausible(at int) int {
+	header := recordHeader + r.extra
+	b, _ := r.from.Peek(at + header)
+	if b = b[min(at, len(b)):]; len(b) < header || r.order.Uint32(b[8:]) > r.snap {
+		return 0
+	}
+	var to record
+	length, err := r.head(b, &to)
+	if err != nil || length == 0 || length > to.length || to.length > MaxFrame || far(to.at, r.near) {
+		return 0
+	}
+	return header + int(length)
 }

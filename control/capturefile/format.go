@@ -151,7 +151,7 @@ func begins(b []byte) bool {
 	default:
 		return false
 	}
-	return binary.BigEndian.Uint32(b) == sectionHeader || isClassic(b)
+	return len(b) >= blockFrame && sectionOrder(b) != nil || isClassic(b)
 }
 
 // isClassic reports whether b is the begin of a pcap file of the version that all have.

@@ -19,14 +19,15 @@ const (
 	linkERF   = 197 // Endace, also written by some InfiniBand tools
 	linkIPv4  = 228
 	linkIPv6  = 229
+	linkNFLOG = 239 // Linux netfilter's log
 	linkSLL2  = 276 // Linux cooked capture, version 2
 )
 
 // linkNames are the names of link types that captures of networks may have, besides those that layers names.
 var linkNames = map[layers.LinkType]string{
 	linkNull: "NULL", linkPPP: "PPP", linkRaw12: "RAW", linkRaw14: "RAW", linkRaw: "RAW", linkLoop: "LOOP", linkSLL: "LINUX_SLL", linkERF: "ERF", linkIPv4: "IPV4", linkIPv6: "IPV6",
-	linkSLL2: "LINUX_SLL2", layers.LinkTypeEthernet: "EN10MB", 104: "C_HDLC", 105: "IEEE802_11", 127: "IEEE802_11_RADIO", 147: "USER0", 187: "BLUETOOTH_HCI_H4", 189: "USB_LINUX", 192: "PPI",
-	195: "IEEE802_15_4", 220: "USB_LINUX_MMAPPED", 239: "NFLOG", 247: "INFINIBAND", 249: "USBPCAP", 253: "NETLINK",
+	linkNFLOG: "NFLOG", linkSLL2: "LINUX_SLL2", layers.LinkTypeEthernet: "EN10MB", 104: "C_HDLC", 105: "IEEE802_11", 127: "IEEE802_11_RADIO", 147: "USER0", 187: "BLUETOOTH_HCI_H4", 189: "USB_LINUX", 192: "PPI",
+	195: "IEEE802_15_4", 220: "USB_LINUX_MMAPPED", 247: "INFINIBAND", 249: "USBPCAP", 253: "NETLINK",
 }
 
 // linkName is such as "link type 197 (ERF)".
@@ -40,7 +41,7 @@ func linkName(t layers.LinkType) string {
 // readable reports whether frames of a link type can be read.
 func readable(t layers.LinkType) bool {
 	switch t {
-	case layers.LinkTypeEthernet, linkNull, linkPPP, linkRaw12, linkRaw14, linkRaw, linkLoop, linkSLL, linkERF, linkIPv4, linkIPv6, linkSLL2:
+	case layers.LinkTypeEthernet, linkNull, linkPPP, linkRaw12, linkRaw14, linkRaw, linkLoop, linkSLL, linkERF, linkIPv4, linkIPv6, linkNFLOG, linkSLL2:
 		return true
 	}
 	return false
@@ -50,7 +51,7 @@ const ethernet = 14 // length of its header
 
 // translate replaces a frame's header by one of Ethernet, with the addresses as far as they are known. Of a frame that is too short for any packet, and of one
 // of a link type that isn't read, nothing remains.
-func (c *Reader) translate(f *Frame, link layers.LinkType) {
+func (c *Reader) translate(f *Frame, link layers.LinkType, order binary.ByteOrder) {
 	b := f.Octets
 	header, etherType, from := 0, uint16(0), []byte(nil) // header: its length
 	switch {
@@ -74,6 +75,8 @@ func (c *Reader) translate(f *Frame, link layers.LinkType) {
 		header, etherType, from = 16, binary.BigEndian.Uint16(b[14:]), b[6:12]
 	case link == linkSLL2 && len(b) > 20:
 		header, etherType, from = 20, binary.BigEndian.Uint16(b), b[12:18]
+	case link == linkNFLOG:
+		header, b = nflogPacket(b, order)
 	case link == linkSLL, link == linkSLL2:
 		header = len(b)
 	}
@@ -116,4 +119,21 @@ func erfFrame(b []byte, length uint32) ([]byte, uint32) {
 		frame = frame[:wire]
 	}
 	return frame, wire
+}
+
+// nflogPacket finds the packet in a record of Linux netfilter's log: a header of 4 octets, then attributes. Each has a length with its own header, a type, both in
+// the byte order of the file, and a value, padded to 4 octets. b ends with the packet, which begins behind so many octets; if there is none, behind all.
+func nflogPacket(b []byte, order binary.ByteOrder) (header int, upTo []byte) {
+	const fixed, attribute, payload = 4, 4, 9
+	for at := fixed; at+attribute <= len(b); {
+		length := int(order.Uint16(b[at:]))
+		if length < attribute {
+			break
+		}
+		if order.Uint16(b[at+2:]) == payload {
+			return at + attribute, b[:min(at+length, len(b))]
+		}
+		at += (length + 3) &^ 3
+	}
+	return len(b), b
 }

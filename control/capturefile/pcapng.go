@@ -1,6 +1,7 @@
 package capturefile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,9 +19,6 @@ type pcapng struct {
 	link       layers.LinkType // of the first interface, then of the latest frame
 	linked     bool
 	interfaces []description // of the section
-	left       int64         // bytes of the block that were not read yet
-	scratch    [20]byte
-	frame      []byte
 }
 
 // description is what an Interface Description Block says.
@@ -50,17 +48,22 @@ const (
 	maxInterfaces = 4096
 	// blockFrame is the size of a block's type and its two lengths.
 	blockFrame = 12
+	// maxBlock bounds a block that is read, in bytes: a frame of MaxFrame with options. Longer ones are skipped, up to maxSkipped: Wireshark's bound.
+	maxBlock   = mostPeeked - searchStep
+	maxSkipped = 16 << 20
 	// maxComments bounds the comments of a frame, in bytes. Those beyond it are skipped.
 	maxComments = 64 << 10
 )
+
+var errFields = errors.New("a block is shorter than its fields")
 
 // newPcapng reads up to the first interface.
 func newPcapng(from *input) (*pcapng, error) {
 	r := &pcapng{from: from, order: binary.LittleEndian}
 	for !r.linked {
-		kind, err := r.block()
+		kind, body, err := r.block(&record{})
 		if err == nil {
-			err = r.describe(kind)
+			err = r.describe(kind, body)
 		}
 		if err != nil {
 			return nil, err
@@ -72,64 +75,104 @@ func newPcapng(from *input) (*pcapng, error) {
 // linkType is that of the latest frame, before the first that of the first interface.
 func (r *pcapng) linkType() layers.LinkType { return r.link }
 
-// block skips the rest of a block, and reads the type and length of the next one.
-func (r *pcapng) block() (kind uint32, err error) {
-	if err := r.skip(r.left); err != nil {
-		return 0, err
-	}
+// byteOrder is that of the section.
+func (r *pcapng) byteOrder() binary.ByteOrder { return r.order }
+
+// block reads a block, and adds its size to that of the record. The body, what is between its two lengths, is valid until the next one is read; of a block
+// that is skipped it is nil.
+func (r *pcapng) block(to *record) (kind uint32, body []byte, err error) {
+	before := to.size
+	to.size += blockHeader
 	b, err := r.from.Peek(blockHeader)
-	if len(b) < blockHeader {
-		if len(b) > 0 && errors.Is(err, io.EOF) {
-			err = r.skip(blockHeader)
-		}
-		return 0, err
-	}
-	if isClassic(b) {
-		return 0, errAnother
+	switch {
+	case len(b) == 0:
+		return 0, nil, err
+	case len(b) < blockHeader:
+		return 0, nil, unexpected(err)
+	case isClassic(b):
+		return 0, nil, errAnother
 	}
 	if kind = r.order.Uint32(b); kind == sectionHeader {
 		if b, err = r.from.Peek(blockFrame); len(b) < blockFrame {
-			return 0, unexpected(err)
+			return 0, nil, unexpected(err)
 		}
-		switch uint32(byteOrderMagic) {
-		case binary.LittleEndian.Uint32(b[8:]):
+		if r.order = sectionOrder(b); r.order == nil {
 			r.order = binary.LittleEndian
-		case binary.BigEndian.Uint32(b[8:]):
-			r.order = binary.BigEndian
-		default:
-			return 0, errors.New("a section's byte-order magic is wrong")
+			return 0, nil, errors.New("a section's byte-order magic is wrong")
 		}
+	}
+	length := int64(r.order.Uint32(b[4:]))
+	if length < blockFrame || length > maxSkipped {
+		return 0, nil, fmt.Errorf("a block has a length of %d bytes, expected %d to %d", length, blockFrame, maxSkipped)
+	}
+	to.size = before + int(length)
+	if length > maxBlock {
+		return kind, nil, r.skip(kind, length)
+	}
+	if b, err = r.from.Peek(int(length)); len(b) < int(length) {
+		return 0, nil, unexpected(err)
+	}
+	if err = r.same(b[length-4:], length); err != nil {
+		return 0, nil, err
+	}
+	return kind, b[blockHeader : length-4], r.from.Discard(length)
+}
+
+// skip skips a long block, such as one of names, secrets or a custom format.
+func (r *pcapng) skip(kind uint32, length int64) error {
+	const custom, assigned = 0x40000bad, 0x1000 // a type that isn't to be copied, and what those of the others are below
+	if kind == interfaceDescription || kind == obsoletePacket || kind == simplePacket || kind == enhancedPacket || kind >= assigned && kind != custom {
+		return fmt.Errorf("a block of type %#x has %d bytes, expected at most %d", kind, length, maxBlock)
+	}
+	if err := r.from.Discard(length - 4); err != nil {
+		return unexpected(err)
+	}
+	b, err := r.from.Peek(4)
+	if len(b) < 4 {
+		return unexpected(err)
+	}
+	return cmp.Or(r.same(b, length), r.from.Discard(4))
+}
+
+// same is the error if the length at the end of a block isn't that at its begin.
+func (r *pcapng) same(b []byte, length int64) error {
+	if trailer := int64(r.order.Uint32(b)); trailer != length {
+		return fmt.Errorf("a block has a length of %d bytes at its begin, and of %d at its end", length, trailer)
+	}
+	return nil
+}
+
+// sectionOrder is the byte order of a section that begins with b; nil if that isn't a section.
+func sectionOrder(b []byte) binary.ByteOrder {
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if order.Uint32(b) == sectionHeader && order.Uint32(b[8:]) == byteOrderMagic {
+			return order
+		}
+	}
+	return nil
+}
+
+// plausible is the size of the block at so many bytes from here, 0 if none begins there.
+func (r *pcapng) plausible(at int) int {
+	b, _ := r.from.Peek(at + blockFrame)
+	if b = b[min(at, len(b)):]; len(b) < blockFrame {
+		return 0
+	}
+	switch kind := r.order.Uint32(b); {
+	case kind == enhancedPacket && int64(r.order.Uint32(b[8:])) < int64(len(r.interfaces)):
+	case kind == interfaceDescription && len(r.interfaces) < maxInterfaces:
+	case kind > interfaceDescription && kind < enhancedPacket: // packets, names and statistics
+	default:
+		return 0
 	}
 	length := r.order.Uint32(b[4:])
-	if length < blockFrame {
-		return 0, fmt.Errorf("a block has a length of %d bytes, expected at least %d", length, blockFrame)
+	if length < blockFrame || length > maxBlock {
+		return 0
 	}
-	r.left = int64(length)
-	_, err = r.take(blockHeader)
-	return kind, err
-}
-
-// take reads some bytes of the block, at most len(scratch). They are valid until the next call.
-func (r *pcapng) take(n int) ([]byte, error) {
-	b := r.scratch[:n]
-	return b, r.read(b)
-}
-
-func (r *pcapng) read(b []byte) error {
-	if int64(len(b)) > r.left {
-		return errors.New("a block is shorter than its fields")
+	if b, _ = r.from.Peek(at + int(length)); len(b) < at+int(length) || r.order.Uint32(b[len(b)-4:]) != length {
+		return 0
 	}
-	n, err := io.ReadFull(r.from, b)
-	r.left -= int64(n)
-	return unexpected(err)
-}
-
-func (r *pcapng) skip(n int64) error {
-	if n <= 0 {
-		return nil
-	}
-	r.left -= n
-	return unexpected(r.from.Discard(n))
+	return int(length)
 }
 
 // unexpected is the error for an end within a block.
@@ -141,12 +184,12 @@ func unexpected(err error) error {
 }
 
 // describe reads a block that is no packet.
-func (r *pcapng) describe(kind uint32) error {
+func (r *pcapng) describe(kind uint32, body []byte) error {
 	switch kind {
 	case sectionHeader:
-		return r.begin()
+		return r.begin(body)
 	case interfaceDescription:
-		return r.addInterface()
+		return r.addInterface(body)
 	case obsoletePacket, simplePacket, enhancedPacket:
 		return errors.New("a packet comes before the description of its interface")
 	}
@@ -154,10 +197,9 @@ func (r *pcapng) describe(kind uint32) error {
 }
 
 // begin begins a section.
-func (r *pcapng) begin() error {
-	b, err := r.take(8)
-	if err != nil {
-		return err
+func (r *pcapng) begin(b []byte) error {
+	if len(b) < 8 {
+		return errFields
 	}
 	if major, minor := r.order.Uint16(b[4:]), r.order.Uint16(b[6:]); major != 1 {
 		return fmt.Errorf("its version is %d.%d, expected 1.0", major, minor)
@@ -166,19 +208,20 @@ func (r *pcapng) begin() error {
 	return nil
 }
 
-func (r *pcapng) addInterface() error {
+func (r *pcapng) addInterface(b []byte) (err error) {
 	if len(r.interfaces) == maxInterfaces {
 		return fmt.Errorf("a section describes more than %d interfaces", maxInterfaces)
 	}
-	b, err := r.take(8)
-	if err != nil {
-		return err
+	if len(b) < 8 {
+		return errFields
 	}
 	d := description{link: layers.LinkType(r.order.Uint16(b)), snap: r.order.Uint32(b[4:]), units: 1e6}
-	for err == nil && r.left >= blockFrame {
-		var more bool
-		if more, err = r.option(&d); !more {
-			break
+	for code, value, rest := r.option(b[8:]); code != 0 && err == nil; code, value, rest = r.option(rest) {
+		switch {
+		case code == optionResolution && len(value) == 1:
+			d.units, err = unitsOf(value[0])
+		case code == optionOffset && len(value) == 8:
+			d.offset = int64(r.order.Uint64(value))
 		}
 	}
 	if !r.linked {
@@ -188,33 +231,18 @@ func (r *pcapng) addInterface() error {
 	return err
 }
 
-// option reads an option of an interface; false after the last.
-func (r *pcapng) option(d *description) (more bool, err error) {
-	b, err := r.take(4)
-	if err != nil {
-		return false, err
+// option is the first of a block's options, and those behind it; its code is 0 after the last. One that doesn't fit the block ends the list.
+func (r *pcapng) option(b []byte) (code uint16, value, rest []byte) {
+	if len(b) < 4 {
+		return 0, nil, nil
 	}
 	code, length := r.order.Uint16(b), int(r.order.Uint16(b[2:]))
-	padded := int64(length+3) &^ 3
-	if code == 0 || padded > r.left-4 { // behind the options is the block's length
-		return false, nil
+	b = b[4:]
+	padded := (length + 3) &^ 3
+	if padded > len(b) {
+		return 0, nil, nil
 	}
-	switch {
-	case code == optionResolution && length == 1:
-		if b, err = r.take(1); err == nil {
-			d.units, err = unitsOf(b[0])
-		}
-		padded--
-	case code == optionOffset && length == 8:
-		if b, err = r.take(8); err == nil {
-			d.offset = int64(r.order.Uint64(b))
-		}
-		padded = 0
-	}
-	if err == nil {
-		err = r.skip(padded)
-	}
-	return true, err
+	return code, b[:length], b[padded:]
 }
 
 // unitsOf is the number of units of time in a second, by the option if_tsresol.
@@ -239,82 +267,55 @@ func unitsOf(resolution uint8) (uint64, error) {
 
 // next reads a frame.
 func (r *pcapng) next(to *record) error {
-	to.size = blockHeader
-	for first := true; ; first = false {
-		kind, err := r.block()
+	for {
+		kind, b, err := r.block(to)
 		if err != nil {
 			return err
 		}
-		if first { // there may be other blocks before the frame's
-			to.size += int(r.left)
-		}
-		captured := 0
+		captured := uint32(0)
 		switch kind {
 		case enhancedPacket, obsoletePacket:
-			captured, err = r.packetHeader(kind, to)
+			captured, b, err = r.packetHeader(kind, b, to)
 		case simplePacket:
-			captured, err = r.simpleHeader(to)
+			captured, b, err = r.simpleHeader(b, to)
 		default:
-			if err = r.describe(kind); err != nil {
+			if err = r.describe(kind, b); err != nil {
 				return err
 			}
 			continue
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if captured > MaxFrame {
+		case captured > MaxFrame:
 			return fmt.Errorf("it has %d bytes, expected at most %d", captured, MaxFrame)
+		case int(captured) > len(b):
+			return errFields
 		}
-		if cap(r.frame) < captured {
-			r.frame = make([]byte, captured, MaxFrame)
+		to.octets = b[:captured]
+		if kind != simplePacket {
+			to.comments = r.comments(b[min(int(captured+3)&^3, len(b)):])
 		}
-		r.frame, to.comments = r.frame[:captured], nil
-		to.octets = r.frame
-		if err = r.read(r.frame); err == nil && kind != simplePacket {
-			err = r.readComments(-captured&3, to)
-		}
-		if err == nil {
-			err = r.skip(r.left) // a frame counts once its whole block has come
-		}
-		return err
-	}
-}
-
-// readComments reads the comments among the options behind a frame and its padding. Options that don't fit the block end the list.
-func (r *pcapng) readComments(padding int, to *record) error {
-	const header, trailer = 4, 4 // bytes: an option's code and length, and the block's length behind the options
-	if r.left < int64(padding)+header+trailer {
 		return nil
 	}
-	err := r.skip(int64(padding))
-	for total := 0; err == nil && r.left >= header+trailer; {
-		var b []byte
-		if b, err = r.take(header); err != nil {
-			break
-		}
-		code, length := r.order.Uint16(b), int(r.order.Uint16(b[2:]))
-		padded := int64(length+3) &^ 3
-		if code == 0 || padded > r.left-trailer {
-			break
-		}
-		if total += length; code == optionComment && total <= maxComments {
-			text := make([]byte, length)
-			err = r.read(text)
-			to.comments, padded = append(to.comments, string(text)), padded-int64(length)
-		}
-		if err == nil {
-			err = r.skip(padded)
-		}
-	}
-	return err
 }
 
-// packetHeader reads the header of an enhanced packet block, or of the obsolete one, and returns the number of captured bytes.
-func (r *pcapng) packetHeader(kind uint32, to *record) (captured int, err error) {
-	b, err := r.take(20)
-	if err != nil {
-		return 0, err
+// comments are those among the options of a frame.
+func (r *pcapng) comments(b []byte) (all []string) {
+	total := 0
+	for code, value, rest := r.option(b); code != 0; code, value, rest = r.option(rest) {
+		if total += len(value); code == optionComment && total <= maxComments {
+			all = append(all, string(value))
+		}
+	}
+	return all
+}
+
+// packetHeader reads the header of an enhanced packet block, or of the obsolete one, and returns the number of captured bytes and what is behind it.
+func (r *pcapng) packetHeader(kind uint32, b []byte, to *record) (captured uint32, rest []byte, err error) {
+	const header = 20
+	if len(b) < header {
+		return 0, nil, errFields
 	}
 	on := r.order.Uint32(b)
 	if kind == obsoletePacket {
@@ -322,29 +323,28 @@ func (r *pcapng) packetHeader(kind uint32, to *record) (captured int, err error)
 	}
 	d, err := r.interfaceOf(on)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	to.length = r.order.Uint32(b[16:])
 	to.at, err = d.time(uint64(r.order.Uint32(b[4:]))<<32 | uint64(r.order.Uint32(b[8:])))
-	return int(r.order.Uint32(b[12:])), err
+	return r.order.Uint32(b[12:]), b[header:], err
 }
 
-// simpleHeader reads the header of a simple packet block, which has no time.
-func (r *pcapng) simpleHeader(to *record) (captured int, err error) {
-	b, err := r.take(4)
-	if err != nil {
-		return 0, err
+// simpleHeader is packetHeader for a simple packet block, which has no time.
+func (r *pcapng) simpleHeader(b []byte, to *record) (captured uint32, rest []byte, err error) {
+	if len(b) < 4 {
+		return 0, nil, errFields
 	}
 	d, err := r.interfaceOf(0)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	length := r.order.Uint32(b)
-	to.at, to.length = 0, length
+	captured = r.order.Uint32(b)
+	to.at, to.length = 0, captured
 	if d.snap != 0 {
-		length = min(length, d.snap)
+		captured = min(captured, d.snap)
 	}
-	return int(length), nil
+	return captured, b[4:], nil
 }
 
 // interfaceOf is the interface of a frame.

@@ -173,7 +173,7 @@ func repeated(begin, piece []byte, bytesTotal int) io.Reader {
 
 // TestFloods: whatever blocks a file is full of, it takes little memory; a section of more interfaces than any real one is refused.
 func TestFloods(t *testing.T) {
-	const total, most = 24 << 20, 12 << 20
+	const total, most = 16 << 20, 12 << 20
 	order := binary.LittleEndian
 	begin := append(section(order), described(order, 1)...)
 	long := make([]byte, 60_000)
@@ -189,13 +189,16 @@ func TestFloods(t *testing.T) {
 		{"name resolution", block(order, 4, words(order, 1|4<<16), long), ""},
 		{"decryption secrets", block(order, 10, words(order, 0x544c534b, 60_000), long), ""},
 		{"interface statistics", block(order, 5, words(order, 0, 0, 0), option(order, 1, long...)), ""},
-		{"options of a frame", enhanced(order, 0, 0, nil, bytes.Repeat(option(order, 1, long[:1000]...), 1000)), ""},
+		{"options of a frame", enhanced(order, 0, 0, nil, bytes.Repeat(option(order, 1, long[:1000]...), 400)), ""},
+		{"more options of a frame than fit", enhanced(order, 0, 0, nil, bytes.Repeat(option(order, 1, long[:1000]...), 1000)), "expected at most 458752"},
 		{"an empty option of an interface", described(order, 1, bytes.Repeat(option(order, 1), 10_000)), ""},
-		{"a frame of 4 GB", words(order, 6, 0xffffffff, 0, 0, 0, 0xfffffff0, 0xfffffff0), "expected at most 262144"},
-		{"a simple one, which the snapshot length bounds", words(order, 3, 0xffffffff, 0xfffffff0), "cut short"},
+		{"a frame of 4 GB", words(order, 6, 32, 0, 0, 0, 0xfffffff0, 0xfffffff0, 32), "expected at most 262144"},
+		{"a simple one, which the snapshot length bounds", words(order, 3, 0xffffffff, 0xfffffff0), "expected 12 to 16777216"},
 		{"a frame longer than its block", words(order, 6, 32, 0, 0, 0, 200_000, 200_000, 32), "shorter than its fields"},
-		{"a block of 4 GB", words(order, 0xbad, 0xffffffff), "cut short"},
-		{"a block without a length", words(order, 0xbad, 0, 0, 0), "expected at least 12"},
+		{"a block of 4 GB", words(order, 0xbad, 0xffffffff), "expected 12 to 16777216"},
+		{"blocks that are skipped", slices.Concat(words(order, 0xbad, 1<<20), make([]byte, 1<<20-12), words(order, 1<<20)), ""},
+		{"a block of two lengths", slices.Concat(words(order, 0xbad, 1<<20), make([]byte, 1<<20-12), words(order, 1<<21)), "of 1048576 bytes at its begin, and of 2097152 at its end"},
+		{"a block without a length", words(order, 0xbad, 0, 0, 0), "expected 12 to 16777216"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var before, now runtime.MemStats

@@ -3,6 +3,7 @@
 package capturefile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -49,16 +50,23 @@ type Reader struct {
 	jumps     int // times when the clock went far ahead, or nothing was captured
 	backwards int // frames with earlier timestamps than a frame before them
 	earlier   int64
-	shift     int64   // ns that are added to times
+	shift     int64    // ns that are added to times
+	damage    *Damaged // the first damaged record behind which others were found
+	damages   int
+	leftOut   int     // bytes between them
 	window    *window // nil: the order of the file is kept
 	late      int     // frames that were too far behind to be sorted
 }
 
 // source reads the records of a file.
 type source interface {
-	// next reads a record. The error is io.EOF after the last one, io.ErrUnexpectedEOF within one, and errAnother where another file begins.
+	// next reads a record. The error is io.EOF after the last one, io.ErrUnexpectedEOF within one, and errAnother where another file begins. A record with an
+	// error isn't taken from the input.
 	next(*record) error
 	linkType() layers.LinkType
+	byteOrder() binary.ByteOrder
+	// plausible is the size of the record that may begin so many bytes behind the next byte, 0 if none may.
+	plausible(at int) int
 }
 
 // record is a frame as a file has it.
@@ -115,23 +123,12 @@ func (c *Reader) Next() (Frame, error) {
 
 // next reads a frame in the order of the file.
 func (c *Reader) next() (Frame, error) {
-	c.record = record{}
-	r, start := &c.record, c.input.position()
-	err := c.source.next(r)
-	for ; errors.Is(err, errAnother); err = c.source.next(r) {
-		if err = c.open(); err != nil && c.input.failed() == nil {
-			return Frame{}, c.damaged(err)
-		}
-		if err != nil {
-			break
-		}
-		c.appended++
-		start = c.input.position()
-	}
+	r := &c.record
+	start, err := c.read(r)
 	switch {
 	case err == nil:
 	case c.input.failed() != nil && c.Frames > 0 && c.input.damaged():
-		return Frame{}, c.damaged(fmt.Errorf("its %s data is damaged, or something else follows it: %w", c.input.packed, c.input.failed()))
+		return Frame{}, c.damaged(c.input.position(), fmt.Errorf("its %s data is damaged, or something else follows it: %w", c.input.packed, c.input.failed()))
 	case c.input.failed() != nil:
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, c.input.failed()))
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -139,15 +136,34 @@ func (c *Reader) next() (Frame, error) {
 	case errors.Is(err, io.EOF):
 		return Frame{}, io.EOF
 	case c.Frames > 0:
-		return Frame{}, c.damaged(err)
+		return Frame{}, c.damaged(start, err)
 	default:
 		return Frame{}, c.fail(fmt.Errorf("frame 1: %w", err))
 	}
 	f := Frame{Time: c.note(r), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments}
 	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
-		c.translate(&f, link)
+		c.translate(&f, link, c.source.byteOrder())
 	}
 	return f, nil
+}
+
+// read reads a record that begins at a position of the input.
+func (c *Reader) read(r *record) (start int, err error) {
+	for {
+		*r, start = record{}, c.input.position()
+		err = c.source.next(r)
+		switch {
+		case err == nil, errors.Is(err, io.EOF), c.input.failed() != nil:
+			return start, err
+		case errors.Is(err, errAnother):
+			if err = c.open(); err != nil {
+				return start, err
+			}
+			c.appended++
+		case !c.resume(err):
+			return start, err
+		}
+	}
 }
 
 // note counts a frame, and returns its time.
@@ -195,6 +211,9 @@ func (c *Reader) Warnings() []string {
 		}
 	}
 	warn(c.Frames == 0, "it holds no frames")
+	if d := c.damage; d != nil {
+		warn(true, "damaged places: %d, the first at frame %d, near byte %d: %v; %d bytes were left out, and frames in them count as not captured", c.damages, d.Frame, d.At, d.Err, c.leftOut)
+	}
 	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
 	switch {
 	case c.window == nil:
@@ -213,16 +232,20 @@ func (c *Reader) Warnings() []string {
 // longPause is how far the time may go ahead from a frame to the next one without a warning, ns.
 const longPause = int64(10 * time.Minute)
 
+// Resumed reports whether records that can't be read were left out so far.
+func (c *Reader) Resumed() bool { return c.damages > 0 }
+
 // Damaged is the error for a capture with a record that can't be read. What came before it can be used.
 type Damaged struct {
 	Name  string // of the capture
 	Frame int    // the damaged one; 1 is the first
-	At    int    // bytes of the uncompressed capture up to where it was read
+	At    int    // bytes of the uncompressed capture in front of it
 	Err   error
 }
 
-func (c *Reader) damaged(err error) error {
-	return &Damaged{Name: c.name, Frame: c.Frames + 1, At: c.input.position(), Err: err}
+// damaged is the error for a record at a position of the input.
+func (c *Reader) damaged(at int, err error) *Damaged {
+	return &Damaged{Name: c.name, Frame: c.Frames + 1, At: at, Err: err}
 }
 
 func (d *Damaged) Error() string {

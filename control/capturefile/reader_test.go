@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -196,6 +197,10 @@ func TestLive(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(three())
 	f.Add(three()[:150])
+	for _, ng := range []bool{false, true} { // with zeros in the middle
+		header, all := records(ng, binary.LittleEndian, 9, func(int) int { return 40 })
+		f.Add(slices.Concat(header, slices.Concat(all[:3]...), make([]byte, 100), slices.Concat(all[4:]...)))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 2 && b[0] == 0x1f || len(b) > 1<<16 {
 			return // what compresses well may be long

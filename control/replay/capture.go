@@ -27,7 +27,7 @@ type Capture struct {
 	file      *os.File // from, if it is Close's to close
 	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
-	damaged   bool  // it ends at a record, or at compressed data, that can't be read
+	damaged   bool  // it has a record, or compressed data, that can't be read
 	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
 	earlier   int64 // ns
 }
@@ -137,11 +137,12 @@ func (c *Capture) readAll(progress func(frames int)) error {
 		_, err := c.reader.Next()
 		if capturefile.Ends(err) {
 			damaged := (*capturefile.Damaged)(nil)
-			c.damaged = errors.As(err, &damaged)
+			c.damaged = c.reader.Resumed() || errors.As(err, &damaged)
 			c.Warnings = append(c.Warnings, err.Error())
 			return nil
 		}
 		if errors.Is(err, io.EOF) {
+			c.damaged = c.reader.Resumed()
 			return nil
 		}
 		if err != nil {

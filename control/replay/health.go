@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -72,7 +73,9 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
-	for _, v := range h.icrcs.verdicts(c.damaged) {
+	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts())
+	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
+	for _, v := range said {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
@@ -167,6 +170,7 @@ func (h *judge) learned() error {
 			return nil
 		}
 		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
+		h.setups = setups{}
 	}
 }
 
@@ -245,6 +249,8 @@ type judge struct {
 	parsed     *packet.Parsed // of frame
 	account    account
 	icrcs      icrcs
+	setups     setups
+	discards   unreachable
 	corrupting map[[2]packet.Addr]bool // between whom packets with a wrong ICRC don't count: their receiver drops them
 	record     [1]packet.Record
 	flow       [1]flowtable.Ref
@@ -396,8 +402,9 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
-	if h.frame.Reason != dissect.None && h.parsed.Kind == packet.MACControl {
+	if h.frame.Reason != dissect.None && h.follower != nil && h.share == 0 { // once: in the last pass of the first share
 		h.pause(b)
+		h.discards.note(h.frame.Real, h.parsed)
 	}
 	if !h.skips {
 		h.account.note(&h.frame, uint64(h.frames))
@@ -409,6 +416,9 @@ func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 func (h *judge) learn(b []byte) {
 	if h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share { // else it is a CNP, which each share has
 		h.icrcs.note(&h.frame)
+		if h.parsed.DestQP == packet.GSIQP {
+			h.setups.note(b, h.parsed)
+		}
 	}
 	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
 		h.directions.note(h.parsed.Src, h.parsed.Dst, h.parsed.DestQP)

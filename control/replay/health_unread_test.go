@@ -35,6 +35,7 @@ func TestUnread(t *testing.T) {
 		{name: "rocev1_no_answer", verdicts: []string{health.RoCEv1}, reasons: []string{"rocev1"}, detail: "0x8915", says: "8 frames"},
 		{name: "dct", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600 of 600"},
 		{name: "dct_and_rc", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600"},
+		{name: "ud", says: "2 of 2 connections are UD or UC"},
 		{name: "pfc_one", says: "Nothing is wrong."},
 		{name: "pfc_stall", verdicts: []string{health.PFCStorm}, says: "priority 3"},
 		{name: "pfc_storm_only", verdicts: []string{health.PFCStorm}, says: "priority 4"},
@@ -43,7 +44,7 @@ func TestUnread(t *testing.T) {
 	}
 	for _, name := range []string{
 		"erspan1", "erspan2", "erspan2_vlan", "erspan3", "erspan3_opt",
-		"ip_options", "mpls_pw", "qinq9100", "snap64", "snapq_64", "teb", "v6_ah", "v6_frag_atomic", "v6_hbh", "v6_rt", "vxlan6",
+		"ip_options", "mpls_pw", "qinq9100", "snap64", "snapq_64", "teb", "vntag", "v6_ah", "v6_frag_atomic", "v6_hbh", "v6_rt", "vxlan6",
 	} {
 		all = append(all, lossy(name))
 	}

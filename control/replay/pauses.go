@@ -41,7 +41,7 @@ const (
 
 // pause notes a PAUSE or PFC frame in the last pass.
 func (h *judge) pause(b []byte) {
-	if h.follower == nil || h.share > 0 || len(b) < packet.EthernetLen+4 {
+	if h.parsed.Kind != packet.MACControl || len(b) < packet.EthernetLen+4 {
 		return
 	}
 	mac, from := b[packet.EthernetLen:], [6]byte(b[6:12])

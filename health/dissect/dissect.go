@@ -101,6 +101,8 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 	case p.Kind == packet.Other && p.Tags == packet.MaxTags && isTag(p.EtherType):
 		// The frame goes on with its third tag. What stands where the MAC addresses would doesn't matter.
 		return from(b, length, packet.VLANTagLen*packet.MaxTags)
+	case p.Kind == packet.Other:
+		return behindShim(b, length, p)
 	case p.Kind == packet.IP && p.L4 == 0:
 		o.Whole = false
 		return r.behindFragment(b, p)

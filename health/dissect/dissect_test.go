@@ -93,6 +93,14 @@ func TestRead(t *testing.T) {
 	}
 	erspan3sub := mirrored(greSequence, erspan3, 4+erspan3Len+subHeaderLen, send)
 	erspan3sub[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-1] = 1 // O
+	shim := func(etherType uint16, n int) []byte {                     // behind a VLAN tag, in front of another one
+		b := binary.BigEndian.AppendUint16(tags(1)[:16], etherType)
+		b = append(b, make([]byte, n)...)
+		if n == 10 {
+			b[21] = 0x20
+		}
+		return append(b, tags(1)[12:]...)
+	}
 	geneve := func(options int, what uint16) []byte {
 		b := []byte{byte(options), 0, byte(what >> 8), byte(what), 0, 0, 77, 0}
 		return append(b, make([]byte, 4*options)...)
@@ -126,6 +134,14 @@ func TestRead(t *testing.T) {
 		{name: "Geneve", frame: overlay(genevePort, geneve(0, 0x6558), send), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "Geneve with options", frame: overlay(genevePort, geneve(3, 0x6558), send), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "Geneve of another protocol", frame: overlay(genevePort, geneve(0, 0x1234), send), reason: Tunnel},
+		{name: "VN-Tag", frame: shim(0x8926, 4), whole: true},
+		{name: "Cisco Meta Data", frame: shim(0x8909, 6), whole: true},
+		{name: "Arista's time of 64 bits", frame: shim(0xd28b, 12), whole: true},
+		{name: "Arista's time of 48 bits", frame: shim(0xd28b, 10), whole: true},
+		{name: "VN-Tag, cut", frame: shim(0x8926, 4)[:20], reason: Tunnel},
+		{name: "MAC-in-MAC", frame: join(send[:12], []byte{0x88, 0xa8, 0, 100, 0x88, 0xe7, 0, 0, 0, 77}, send), whole: true},
+		{name: "ESP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(50, 0, make([]byte, 100)...)), reason: Tunnel},
+		{name: "MACsec", frame: join(ethernet(0x88e5), make([]byte, 100)), reason: Tunnel},
 		{name: "another port", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), port: 14791, whole: true},
 		{name: "another port in VXLAN", frame: overlay(vxlanPort, vni, roce(14791, packet.RCSendOnly, make([]byte, 1000)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "another port in Geneve", frame: overlay(genevePort, geneve(1, 0x6558), roce(14791, packet.RCSendOnly, make([]byte, 64)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},

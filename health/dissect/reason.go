@@ -63,7 +63,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 	case cut && p.Kind == packet.Other && (p.EtherType == packet.EtherTypeIPv4 || p.EtherType == packet.EtherTypeIPv6) && len(b) < maxIPHeader:
 		return HeadersCut
 	case p.Kind == packet.Other:
-		if p.EtherType == packet.EtherTypeMPLS || p.EtherType == packet.EtherTypeMPLSUp || isTag(p.EtherType) {
+		if p.EtherType == packet.EtherTypeMPLS || p.EtherType == packet.EtherTypeMPLSUp || isTag(p.EtherType) || opaque[p.EtherType] != "" {
 			return Tunnel
 		}
 		return NotRDMA
@@ -80,7 +80,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
-	case packet.InTunnel(b, p):
+	case packet.InTunnel(b, p) || opaqueIP[p.Proto] != "":
 		return Tunnel
 	}
 	return NotRDMA
@@ -102,6 +102,10 @@ func Detail(o *Packet) string {
 			return fmt.Sprintf("GRE of type %#04x", binary.BigEndian.Uint16(b[p.L4+2:]))
 		case p.Proto == packet.ProtoUDP:
 			return fmt.Sprintf("UDP to port %d", p.DstPort)
+		case p.Kind == packet.Other && opaque[p.EtherType] != "":
+			return fmt.Sprintf("%s (EtherType %#04x)", opaque[p.EtherType], p.EtherType)
+		case p.Kind == packet.IP && opaqueIP[p.Proto] != "":
+			return opaqueIP[p.Proto]
 		}
 	}
 	switch {
@@ -109,8 +113,10 @@ func Detail(o *Packet) string {
 		return "pause frames"
 	case p.Kind == packet.Other:
 		return fmt.Sprintf("EtherType %#04x", p.EtherType)
-	case p.Proto == 6:
+	case p.Proto == packet.ProtoTCP:
 		return "TCP"
+	case p.Proto == packet.ProtoICMP, p.Proto == packet.ProtoICMPv6:
+		return "ICMP"
 	case p.Proto == packet.ProtoUDP:
 		return "UDP"
 	}

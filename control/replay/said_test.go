@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// icmpError is a parsed ICMP error from a router, with the first octets of a datagram to a UDP port.
+func icmpError(family, kind, code uint8, port uint16, mtu uint32) ([]byte, *packet.Parsed) {
+	header := packet.IPv4Len
+	if family == 6 {
+		header = packet.IPv6Len
+	}
+	b := make([]byte, packet.ICMPLen+header+packet.UDPLen)
+	b[0], b[1] = kind, code
+	binary.BigEndian.PutUint32(b[4:], mtu)
+	in := b[packet.ICMPLen:]
+	p := &packet.Parsed{Kind: packet.IP, Family: family, Proto: packet.ProtoICMPv6, L4: packet.EthernetLen}
+	if in[0], in[6] = 0x60, packet.ProtoUDP; family == 4 {
+		in[0], in[6], in[9], p.Proto = 0x45, 0, packet.ProtoUDP, packet.ProtoICMP
+	}
+	binary.BigEndian.PutUint16(in[header+2:], port)
+	return append(make([]byte, packet.EthernetLen), b...), p
+}
+
+// TestUnreachable: what ICMP errors say of RoCEv2 packets, and of no others.
+func TestUnreachable(t *testing.T) {
+	for _, c := range []struct {
+		family, kind, code uint8
+		port               uint16
+		mtu                uint32
+		says               string // "": nothing
+	}{
+		{4, 3, 0, 4791, 0, "no route"},
+		{4, 3, 1, 4791, 0, "no route"},
+		{4, 3, 3, 4791, 0, "nothing receives UDP port 4791"},
+		{4, 3, 4, 4791, 1500, "an MTU of 1500"},
+		{4, 3, 13, 4791, 0, "a filter"},
+		{4, 11, 0, 4791, 0, "TTL"},
+		{4, 11, 1, 4791, 0, ""}, // reassembly
+		{4, 8, 0, 4791, 0, ""},
+		{4, 3, 3, 53, 0, ""},
+		{6, 1, 0, 4791, 0, "no route"},
+		{6, 1, 1, 4791, 0, "a filter"},
+		{6, 1, 4, 4791, 0, "nothing receives UDP port 4791"},
+		{6, 2, 0, 4791, 1500, "an MTU of 1500"},
+		{6, 3, 0, 4791, 0, "TTL"},
+		{6, 128, 0, 4791, 0, ""},
+	} {
+		b, p := icmpError(c.family, c.kind, c.code, c.port, c.mtu)
+		for n := range len(b) + 1 { // however much of it was captured
+			var s unreachable
+			s.note(b[:n], p)
+			all := s.verdicts()
+			if c.says == "" && len(all) > 0 || len(all) > 0 && !strings.Contains(all[0].Evidence, c.says) || c.says != "" && n == len(b) && len(all) != 1 {
+				t.Errorf("%+v, %d octets: %+v", c, n, all)
+			}
+		}
+	}
+}
+
+// TestSetups: which requests for connections have a verdict.
+func TestSetups(t *testing.T) {
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	req := func(comm uint32) packet.CM {
+		return packet.CM{Attribute: packet.CMREQ, LocalComm: comm, ServiceID: packet.ServiceID(packet.ProtoTCP, 4420)}
+	}
+	answer := func(kind packet.CMAttribute, to uint32, reason uint16) packet.CM {
+		return packet.CM{Attribute: kind, LocalComm: 900, RemoteComm: to, Reason: reason}
+	}
+	rej, rep, mra := answer(packet.CMREJ, 7, 8), answer(packet.CMREP, 7, 0), answer(packet.CMMRA, 7, 0)
+	for _, c := range []struct {
+		name     string
+		messages []packet.CM
+		want     []string
+	}{
+		{"accepted", []packet.CM{req(7), rep}, nil},
+		{"accepted at the second attempt", []packet.CM{req(7), req(7), rep}, nil},
+		{"asked three times", []packet.CM{req(7), req(7), req(7)}, []string{health.NoAnswer}},
+		{"three connections, of which the answers don't pass here", []packet.CM{req(7), req(8), req(9)}, nil},
+		{"accepted late", []packet.CM{req(7), req(7), req(7), rep}, nil},
+		{"it will be answered", []packet.CM{req(7), req(7), req(7), mra}, nil},
+		{"rejected", []packet.CM{req(7), rej}, []string{health.Refused}},
+		{"rejected, then accepted", []packet.CM{req(7), rej, req(8), answer(packet.CMREP, 8, 0)}, nil},
+		{"an answer to another one", []packet.CM{req(7), answer(packet.CMREJ, 8, 8)}, nil},
+	} {
+		var s setups
+		for _, m := range c.messages {
+			mad := make([]byte, packet.MADLen)
+			m.Put(mad)
+			p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: a, Dst: b}
+			if m.Attribute != packet.CMREQ {
+				p.Src, p.Dst = b, a
+			}
+			s.note(mad, p)
+		}
+		var names []string
+		for _, v := range s.verdicts() {
+			names = append(names, v.Name)
+		}
+		if !slices.Equal(names, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, names, c.want)
+		}
+	}
+}

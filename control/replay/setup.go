@@ -1,0 +1,115 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// setups are the requests for connections (IBTA 12.6.5) by who asks whom for what.
+type setups struct {
+	all  map[service]*setup
+	open map[request]*setup // those without an answer
+}
+
+type service struct {
+	from, to packet.Addr
+	id       uint64
+}
+
+// request is one that may come several times.
+type request struct {
+	from, to packet.Addr
+	comm     uint32
+}
+
+// setup is what became of requests for a service.
+type setup struct {
+	sent     uint64 // requests without an answer, with repetitions; 0 once one is answered
+	repeated uint64 // most transmissions of the present request
+	latest   uint32 // its communication ID
+	rejected uint64 // since the latest one that was accepted
+	reason   uint16
+}
+
+// mostSetups bounds the services, and the requests without an answer.
+const mostSetups = 1 << 14
+
+// note reads a management datagram in the first pass.
+func (s *setups) note(b []byte, p *packet.Parsed) {
+	m, ok := packet.CMMessage(b, p)
+	if !ok {
+		return
+	}
+	if m.Attribute == packet.CMREQ {
+		s.ask(service{p.Src, p.Dst, m.ServiceID}, m.LocalComm)
+		return
+	}
+	key := request{p.Dst, p.Src, m.RemoteComm}
+	o := s.open[key]
+	if o == nil {
+		return
+	}
+	switch o.sent = 0; m.Attribute {
+	case packet.CMREJ:
+		o.rejected++
+		o.reason = m.Reason
+	case packet.CMREP:
+		o.rejected = 0
+	case packet.CMMRA: // the answer is to come
+		return
+	}
+	delete(s.open, key)
+}
+
+func (s *setups) ask(to service, comm uint32) {
+	if s.all == nil {
+		s.all, s.open = map[service]*setup{}, map[request]*setup{}
+	}
+	o := s.all[to]
+	if o == nil {
+		if len(s.all) == mostSetups {
+			return
+		}
+		o = &setup{}
+		s.all[to] = o
+	}
+	if o.sent++; o.sent == 1 || o.latest != comm {
+		o.repeated, o.latest = 0, comm
+	}
+	o.repeated++
+	if len(s.open) < mostSetups {
+		s.open[request{to.from, to.to, comm}] = o
+	}
+}
+
+// verdicts are those about requests that were rejected, or sent three times without an answer.
+func (s *setups) verdicts() (all []health.Verdict) {
+	const enough = 3
+	for to, o := range s.all {
+		v := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}
+		switch {
+		case o.sent > 0 && o.repeated >= enough:
+			v.Name, v.Weight = health.NoAnswer, o.sent
+			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times without an answer", serviceName(to.id), o.sent)
+			v.Advice = "check that the peer is up and has this address on an RDMA device, and that no filter or route drops UDP port 4791 on the way there or back"
+		case o.rejected > 0:
+			v.Name, v.Weight = health.Refused, o.rejected
+			v.Evidence = fmt.Sprintf("%d requests for a connection to %s were rejected: %s", o.rejected, serviceName(to.id), packet.CMReason(o.reason))
+			v.Advice = fmt.Sprintf("look at the application at %v: whether it listens at this address and port, and its log", to.to.Netip())
+		default:
+			continue
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// serviceName is such as "port 4420", or "service 0x10000000".
+func serviceName(id uint64) string {
+	if port := uint16(id); id == packet.ServiceID(packet.ProtoTCP, port) {
+		return fmt.Sprintf("port %d", port)
+	}
+	return fmt.Sprintf("service %#x", id)
+}

@@ -1,0 +1,46 @@
+package dissect
+
+import (
+	"encoding/binary"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// EtherTypes of headers that switches and mirrors put between the MAC addresses and a frame's own EtherType.
+const (
+	vnTag      = 0x8926 // IEEE 802.1BR's predecessor: 4 octets
+	metadata   = 0x8909 // Cisco Meta Data, with the security group tag: 6 octets
+	timestamps = 0xd28b // Arista: a subtype, a version, and a time of 48 or 64 bits
+	backbone   = 0x88e7 // IEEE 802.1ah: 4 octets, then a whole frame
+)
+
+// behindShim is the frame without such a header; where MAC addresses would be stands something else, which doesn't matter.
+func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	const etherTypeLen, timeVersion, time48 = 2, 4, 0x20
+	at := packet.EthernetLen - etherTypeLen + packet.VLANTagLen*int(p.Tags) // of its EtherType
+	before := at - (packet.EthernetLen - etherTypeLen)
+	switch p.EtherType {
+	case vnTag:
+		return from(b, length, before+etherTypeLen+4)
+	case metadata:
+		return from(b, length, before+etherTypeLen+6)
+	case timestamps:
+		if at+timeVersion+etherTypeLen > len(b) {
+			return nil, 0, false
+		}
+		if binary.BigEndian.Uint16(b[at+timeVersion:]) == time48 {
+			return from(b, length, before+etherTypeLen+4+6)
+		}
+		return from(b, length, before+etherTypeLen+4+8)
+	case backbone:
+		return from(b, length, at+etherTypeLen+4)
+	}
+	return nil, 0, false
+}
+
+// opaque are encapsulations that aren't read, and may hide RDMA, by EtherType and by IP protocol.
+var (
+	opaque = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps"}
+
+	opaqueIP = map[uint8]string{50: "ESP", 97: "EtherIP", 115: "L2TP", 137: "MPLS in IP"}
+)
