@@ -106,7 +106,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 		}
 	case d < 0:
 		if before != 0 && p.Time-before < atOnce {
-			h.copied[1].add(&h.Counts, p.PSN, false)
+			h.copied[1].add(&h.Counts, p, false)
 			return
 		}
 		r.readAgain(h, p, before != 0)
@@ -114,7 +114,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
-	h.copied[1].end(&h.Counts, p.PSN)
+	h.copied[1].end(&h.Counts, &h.AgainResponses, p.PSN)
 	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
@@ -192,7 +192,7 @@ func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
 		h.repeat.respondsAgain(h, p.Len)
 	case i >= 0:
 	case h.twins(), heard && h.Requests.Packets > 0 && h.repeat.at == 0:
-		h.copied[1].add(&h.Counts, p.PSN, false)
+		h.copied[1].add(&h.Counts, p, false)
 	default:
 		h.AgainResponses.add(p.Len)
 		h.Retransmitted[Unknown].add(p.Len)
