@@ -15,12 +15,14 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
+	case o.nak != 0 && (o.beyond != 0 || o.flags&mayBeImplied != 0) && h.obeys(o.at-o.nak):
+		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
-	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
-		return NAKSequence // what it was asked for first was overtaken
+	case !h.reads.known && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
+		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
 	case o.nak != 0 && o.silent >= h.silence(): // which was lost, too
@@ -112,9 +114,9 @@ func (o *episode) longEnough(h *Half) bool {
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (o *episode) unlessTimeOut(h *Half) Cause {
-	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied
+	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
 	switch {
-	case o.beyond != 0, implied && !asked:
+	case o.beyond != 0, implied && !asked && o.flags&ofRead != 0:
 		return Implied
 	case asked && !implied:
 		return NAKSequence
@@ -138,6 +140,8 @@ func (o *episode) implied(h *Half) bool {
 	after := o.at - o.beyond
 	least, _ := h.quickest()
 	switch {
+	case after < h.fastest():
+		return false
 	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
 	case h.incomplete():
 		return false
