@@ -100,6 +100,9 @@ func (h *Half) copiedWithin() int64 {
 // twins reports whether the capture has many packets twice.
 func (c *Counts) twins() bool { return 4*c.Duplicates > c.Requests.Packets+c.Responses.Packets }
 
+// eachTwice reports whether the capture may have each request twice.
+func (c *Counts) eachTwice() bool { return 5*c.Duplicates > 2*c.Requests.Packets }
+
 // soonest is how soon after a request the same one can come again because of an answer, ns.
 func (t *timing) soonest() int64 {
 	if t.clean.n == 0 || t.naks.n == 0 {
@@ -201,7 +204,7 @@ func (s *copies) end(c *Counts, sentAgain *Amount, next uint32) {
 	switch n := s.row.Packets; {
 	case n == 1 || ahead(next, s.next) > 0:
 		c.copies += n
-	case n >= several && !c.twins():
+	case n >= several && !c.eachTwice():
 		c.Duplicates -= min(n, c.Duplicates)
 		sentAgain.plus(s.row)
 		c.Retransmitted[Unknown].plus(s.row)
@@ -239,5 +242,9 @@ func (h *Half) earlier(p *Packet) {
 		h.OutOfOrder++
 		return
 	}
-	h.repeat.sendsAgain(h, p, false, h.sent)
+	what := sentAgain
+	if before := h.recent.find(p.PSN); h.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
+		what = copied
+	}
+	h.take(p, what, h.sent, false)
 }

@@ -15,7 +15,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
-	case o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak):
+	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
@@ -53,11 +53,13 @@ const undecided = Cause(Causes)
 // did, though it was due; or none comes to many tries.
 func (o *episode) lost(h *Half) bool {
 	const late = 2
+	most := h.longestReaction(o.flags&ofRead != 0)
 	switch {
+	case o.beyond != 0 && o.at-o.beyond <= most:
+		return false
 	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
 		return false
 	case o.answer != 0:
-		most := h.longestReaction(o.flags&ofRead != 0)
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
 	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
@@ -99,6 +101,9 @@ func (h *Half) clocksDiffer() bool {
 
 // reorders reports whether packets of these requests overtake others rather than that they are lost.
 func (c *Counts) reorders() bool { return c.OutOfOrder > c.LostUpstream }
+
+// jumbled reports whether what passes here doesn't pass in order, so that a NAK may be for what only comes late, and a response may be missing only for a while.
+func (c *Counts) jumbled() bool { return c.OutOfOrder+c.Duplicates+c.overtaken > 0 }
 
 // shortest is the shortest time-out that a requester has, unless one was seen, ns.
 const shortest = ms / 4
@@ -219,7 +224,7 @@ func (o *episode) conclude(h *Half) {
 		o.cause = cause
 	}
 	h.concluded = cause
-	if o.at == r.reads {
+	if o.at == r.answered || o.at == r.reads {
 		r.readCause = min(cause, Unknown)
 	}
 	if o.flags&droppedHere != 0 { // nothing is in doubt, and nothing was lost elsewhere
@@ -407,7 +412,7 @@ func (h *Half) decide() {
 		}
 		return
 	}
-	if h.NAKs[0] > 0 {
+	if h.NAKs[0]+h.RNRNAKs > 0 {
 		return
 	}
 	d := &h.doubts

@@ -381,7 +381,7 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}
-	if h.Duplicates*5 > h.Requests.Packets*2 {
+	if h.eachTwice() {
 		v.Advice = "the capture or mirror has each frame twice (in and out of a switch, or a bridge and its port): capture at one place only"
 	}
 	return v, true
@@ -412,7 +412,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 || h.NotCaptured == 1 && h.Retransmissions().Packets > 0 || h.lateOnly() || h.EarlyAnswers > 0 {
+	if h.NotCaptured < 2 || h.lateOnly() || h.EarlyAnswers > 0 { // a single one may have passed before the first packet
 		return Verdict{}, false
 	}
 	return Verdict{
