@@ -292,6 +292,10 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 			lost = 1
 			h.lostAsked++
 		}
+	case Unknown:
+		if o.latestNAK != 0 && (o.flags&wasLate != 0 || o.flags&jumped != 0 && o.answer != 0) {
+			h.overtaken++
+		}
 	case Implied, TimeOut:
 		switch {
 		case cause == Implied && o.flags&jumped != 0 && o.answer != 0:
