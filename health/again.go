@@ -100,6 +100,9 @@ func (h *Half) copiedWithin() int64 {
 // twins reports whether the capture has many packets twice.
 func (c *Counts) twins() bool { return 4*c.Duplicates > c.Requests.Packets+c.Responses.Packets }
 
+// eachTwice reports whether the capture may have each request twice.
+func (c *Counts) eachTwice() bool { return 5*c.Duplicates > 2*c.Requests.Packets }
+
 // soonest is how soon after a request the same one can come again because of an answer, ns.
 func (t *timing) soonest() int64 {
 	if t.clean.n == 0 || t.naks.n == 0 {
@@ -168,7 +171,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p.PSN, 1)
 	default:
-		h.copied[0].add(&h.Counts, p.PSN, h.elsewhere(p, 0) || h.ids.known(p.ID))
+		h.copied[0].add(&h.Counts, p, h.elsewhere(p, 0) || h.ids.known(p.ID))
 		h.repeat.noteAgain(p.PSN, 1)
 	}
 }
@@ -176,29 +179,37 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 // copies are packets in a row that seem to have been copied.
 type copies struct {
 	next uint32 // the PSN after them
-	n    uint64
+	row  Amount
 }
 
 // add counts a packet that seems to have been copied. elsewhere: it was captured at another place, too.
-func (s *copies) add(c *Counts, psn uint32, elsewhere bool) {
+func (s *copies) add(c *Counts, p *Packet, elsewhere bool) {
 	c.Duplicates++
 	switch {
 	case elsewhere:
 		c.copies++
 		return
-	case psn != s.next:
-		s.n = 0
+	case p.PSN != s.next:
+		s.row = Amount{}
 	}
-	s.next, s.n = (psn+1)&packet.PSNMask, s.n+1
+	s.next = (p.PSN + 1) & packet.PSNMask
+	s.row.add(p.Len)
 }
 
-// end proves that packets were copied, by the next new one: who goes back sends all that follows, too, and nobody is asked for the last packet alone that it
-// has sent, as a NAK needs one behind it (IBTA 9.7.5.2.8).
-func (s *copies) end(c *Counts, next uint32) {
-	if s.n == 1 || ahead(next, s.next) > 0 {
-		c.copies += s.n
+// end says by the next new one what the packets were: who goes back sends all that follows, too, and nobody is asked for the last packet alone that it has
+// sent, as a NAK needs one behind it (IBTA 9.7.5.2.8). So one, or several that end before the latest, were copied; several in a row up to the latest were sent
+// again, unless all packets come twice: of a network that copies some, so many next to each other are rare.
+func (s *copies) end(c *Counts, sentAgain *Amount, next uint32) {
+	const several = 3
+	switch n := s.row.Packets; {
+	case n == 1 || ahead(next, s.next) > 0:
+		c.copies += n
+	case n >= several && !c.eachTwice():
+		c.Duplicates -= min(n, c.Duplicates)
+		sentAgain.plus(s.row)
+		c.Retransmitted[Unknown].plus(s.row)
 	}
-	s.n = 0
+	s.row = Amount{}
 }
 
 // cameAfterAll reports whether a request counts as lost, because it was sent again before it came. By its number it was sent before that, or the requester
@@ -231,5 +242,9 @@ func (h *Half) earlier(p *Packet) {
 		h.OutOfOrder++
 		return
 	}
-	h.repeat.sendsAgain(h, p, false, h.sent)
+	what := sentAgain
+	if before := h.recent.find(p.PSN); h.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
+		what = copied
+	}
+	h.take(p, what, h.sent, false)
 }

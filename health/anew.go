@@ -49,7 +49,7 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 			return perhaps
 		}
 		return known
-	case h.holes.n > 0, ahead(h.answers.acked, h.next) < 0:
+	case (h.holes.n > 0 || ahead(h.answers.acked, h.next) < 0) && ahead(p.PSN, h.answers.acked) >= 0:
 		return known
 	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read),
 		d < 0 && !read && h.answersTo(p) >= manyAnswers:

@@ -14,7 +14,7 @@ func (h *Half) response(p *Packet) {
 	if ahead((p.PSN+1)&packet.PSNMask, h.answers.acked) > 0 || h.hops[1] == 0 {
 		h.hops[1] = p.Hops
 	} else if h.elsewhere(p, 1) {
-		h.copied[1].add(&h.Counts, p.PSN, true)
+		h.copied[1].add(&h.Counts, p, true)
 		return
 	}
 	if p.HasMSN {

@@ -15,12 +15,14 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
+	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
+		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
-	case o.flags&ofRead == 0 && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
-		return NAKSequence // what it was asked for first was overtaken
+	case !h.reads.known && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
+		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
 	case o.nak != 0 && o.silent >= h.silence(): // which was lost, too
@@ -51,11 +53,13 @@ const undecided = Cause(Causes)
 // did, though it was due; or none comes to many tries.
 func (o *episode) lost(h *Half) bool {
 	const late = 2
+	most := h.longestReaction(o.flags&ofRead != 0)
 	switch {
+	case o.beyond != 0 && o.at-o.beyond <= most:
+		return false
 	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
 		return false
 	case o.answer != 0:
-		most := h.longestReaction(o.flags&ofRead != 0)
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
 	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
@@ -98,6 +102,9 @@ func (h *Half) clocksDiffer() bool {
 // reorders reports whether packets of these requests overtake others rather than that they are lost.
 func (c *Counts) reorders() bool { return c.OutOfOrder > c.LostUpstream }
 
+// jumbled reports whether what passes here doesn't pass in order, so that a NAK may be for what only comes late, and a response may be missing only for a while.
+func (c *Counts) jumbled() bool { return c.OutOfOrder+c.Duplicates+c.overtaken > 0 }
+
 // shortest is the shortest time-out that a requester has, unless one was seen, ns.
 const shortest = ms / 4
 
@@ -112,9 +119,9 @@ func (o *episode) longEnough(h *Half) bool {
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (o *episode) unlessTimeOut(h *Half) Cause {
-	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied
+	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
 	switch {
-	case o.beyond != 0, implied && !asked:
+	case o.beyond != 0, implied && !asked && o.flags&ofRead != 0:
 		return Implied
 	case asked && !implied:
 		return NAKSequence
@@ -138,6 +145,8 @@ func (o *episode) implied(h *Half) bool {
 	after := o.at - o.beyond
 	least, _ := h.quickest()
 	switch {
+	case after < h.fastest():
+		return false
 	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
 	case h.incomplete():
 		return false
@@ -215,7 +224,7 @@ func (o *episode) conclude(h *Half) {
 		o.cause = cause
 	}
 	h.concluded = cause
-	if o.at == r.reads {
+	if o.at == r.answered || o.at == r.reads {
 		r.readCause = min(cause, Unknown)
 	}
 	if o.flags&droppedHere != 0 { // nothing is in doubt, and nothing was lost elsewhere
@@ -282,6 +291,10 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 		} else if o.flags&(missed|upstream|itself) == itself && ahead(o.psn, h.base) >= 0 && (sent == 0 || o.nak-sent >= h.shortestTrip()) { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
+		}
+	case Unknown:
+		if o.latestNAK != 0 && (o.flags&wasLate != 0 || o.flags&jumped != 0 && o.answer != 0) {
+			h.overtaken++
 		}
 	case Implied, TimeOut:
 		switch {
@@ -403,7 +416,7 @@ func (h *Half) decide() {
 		}
 		return
 	}
-	if h.NAKs[0] > 0 {
+	if h.NAKs[0]+h.RNRNAKs > 0 {
 		return
 	}
 	d := &h.doubts

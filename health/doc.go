@@ -20,12 +20,14 @@
 //   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys);
 //   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise. If the requester may have timed out, the missing one did not pass, or
 //     those before it did, or it is known how long the requester takes, and it took just that long;
+//   - it comes to the requester on the path of a NAK, so neither is obeyed much sooner than the other. If packets don't pass here in order and both passed, either
+//     may be the reason: the cause is unknown;
 //   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
 //     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
 //     caused them, if all was sent again, or one that can't have come to the requester yet;
 //   - it follows a loss if an answer had passed for longer than the requester ever takes to react, or none had long after a round trip, or fewer answers come than
-//     packets that ask for one;
+//     packets that ask for one, unless a response beyond the one that is asked for had just come;
 //   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
 //     If the capture misses frames, or its clocks differ, the cause is unknown.
 //
@@ -38,7 +40,8 @@
 // capture. What is missing before two requests have passed in sequence may have passed before the capture.
 //
 // A requester that goes back sends all that follows (unless it has never done so), and nobody asks for the last packet alone, as a NAK needs one behind it.
-// So a packet that comes again alone was late or copied, and so were several in a row if something new follows before the rest was sent again (copies.end).
+// So a packet that comes again alone was late or copied, and so were several in a row if something new follows before the rest was sent again. Several in a row
+// up to the latest were sent again, unless the capture has each packet twice (copies.end).
 //
 // After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
 // responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.

@@ -85,7 +85,8 @@ type repeat struct {
 	lates     uint8
 	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
 	skippedTo uint32
-	reads     int64 // when the episode of the latest READ that was sent again began, and its cause once decided
+	reads     int64 // when the episode of the latest READ that was sent again began
+	answered  int64 // and that of the one that is answered now, and its cause once decided
 	readCause Cause
 	begun     uint32 // episodes, and those of them for which no reason passed here
 	unasked   uint32

@@ -131,7 +131,7 @@ func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
 	h.hops[0] = p.Hops
 	h.count(p)
-	h.copied[0].end(&h.Counts, h.next)
+	h.copied[0].end(&h.Counts, &h.AgainRequests, h.next)
 	late := h.ids.older(p.ID)
 	h.ids.next(p.ID)
 	if r := &h.repeat; r.active && !late {

@@ -10,7 +10,7 @@ import (
 func TestProofs(t *testing.T) {
 	type step struct {
 		psn  uint32
-		kind byte  // 'r' a request, 'a' an ACK, 'n' a NAK
+		kind byte  // 'r' a request, 'a' an ACK, 'n' a NAK, 'q' a READ request, 'd' its response
 		wait int64 // us before it
 	}
 	requests := func(psns ...uint32) (all []step) {
@@ -31,22 +31,26 @@ func TestProofs(t *testing.T) {
 		}
 		return all
 	}
-	type counts struct{ copies, upstream, downstream, missed uint64 }
+	type counts struct{ copies, again, upstream, downstream, missed uint64 }
 	for _, c := range []struct {
 		name  string
 		steps []step
 		want  counts
 	}{
 		{"each packet is copied before the next but one", requests(1, 2, 1, 3, 2, 4, 3, 5), counts{copies: 3}},
-		{"a sequence that ends with the latest may be sent again", requests(1, 2, 3, 4, 2, 3, 4, 5, 6), counts{}},
+		{"a sequence that ends with the latest is sent again", requests(1, 2, 3, 4, 2, 3, 4, 5, 6), counts{again: 3}},
+		{"two may be copies", requests(1, 2, 3, 4, 3, 4, 5, 6), counts{}},
 		{"a sequence that ends before the latest may not", requests(1, 2, 3, 4, 2, 3, 5, 6), counts{copies: 2}},
 		{"the latest alone isn't asked for", requests(1, 2, 2, 3, 3, 4), counts{copies: 2}},
 		{"an ACK comes before it is decided what a missing packet was",
-			join(requests(1, 2, 4, 5), []step{{2, 'a', 20}, {3, 'n', 0}, {3, 'r', 5}, {3, 'a', 20}, {5, 'a', 0}}, requests(6)), counts{upstream: 1}},
-		{"nobody answers any more", join(requests(1, 2), []step{{2, 'a', 20}}, requests(3), again(4, 3)), counts{}},
+			join(requests(1, 2, 4, 5), []step{{2, 'a', 20}, {3, 'n', 0}, {3, 'r', 5}, {3, 'a', 20}, {5, 'a', 0}}, requests(6)), counts{again: 1, upstream: 1}},
+		{"nobody answers any more", join(requests(1, 2), []step{{2, 'a', 20}}, requests(3), again(4, 3)), counts{again: 4}},
 		{"the answer comes after a time-out", join(requests(1), []step{{1, 'a', 20}}, requests(2), []step{{2, 'a', 20}}, requests(3), []step{{3, 'a', 20}},
-			requests(4), again(1, 4), []step{{4, 'a', 20}}, requests(5)), counts{downstream: 1}},
+			requests(4), again(1, 4), []step{{4, 'a', 20}}, requests(5)), counts{again: 1, downstream: 1}},
 		{"the first ones are sent again alone", join(requests(1), []step{{3, 'a', 20}}, requests(4, 9), []step{{9, 'a', 20}}, requests(90, 91), []step{{91, 'a', 20}}), counts{}},
+		{"copies of what was sent again from before the first one", join(requests(10, 11), []step{{8, 'r', 20}}, requests(8, 9, 9, 10, 11, 12)), counts{copies: 2, again: 4}},
+		{"a READ that is asked for again is answered again", []step{{1, 'q', 0}, {2, 'q', 0}, {3, 'q', 0}, {1, 'd', 9}, {3, 'd', 0}, {2, 'q', 0}, {3, 'q', 0}, {2, 'd', 0}, {3, 'd', 0}},
+			counts{again: 4, upstream: 1}},
 		{"packets in sequence passed before the gap", join(requests(1, 2), []step{{2, 'a', 20}}, requests(3, 6), []step{{6, 'a', 20}}, requests(7)), counts{missed: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,9 +60,13 @@ func TestProofs(t *testing.T) {
 				now += max(s.wait, 1) * 1000
 				p := Packet{Time: now, PSN: s.psn, Len: 1100, Data: 1024, Opcode: packet.RCWriteOnly, AckReq: true}
 				from := 0
-				if s.kind != 'r' {
-					p = Packet{Time: now, PSN: s.psn, Len: 66, Opcode: packet.RCAcknowledge, HasAETH: true}
-					from = 1
+				switch s.kind {
+				case 'q':
+					p.Opcode, p.Data, p.Message = packet.RCReadRequest, 0, 1024
+				case 'd':
+					p.Opcode, from = packet.RCReadRespOnly, 1
+				case 'a', 'n':
+					p, from = Packet{Time: now, PSN: s.psn, Len: 66, Opcode: packet.RCAcknowledge, HasAETH: true}, 1
 				}
 				if s.kind == 'n' {
 					p.Syndrome = 3 << 5
@@ -67,7 +75,7 @@ func TestProofs(t *testing.T) {
 			}
 			conn.snapshot(now)
 			h := &conn.Half[0]
-			if got := (counts{h.copies, h.LostUpstream, h.LostDownstream, h.NotCaptured}); got != c.want {
+			if got := (counts{h.copies, h.AgainRequests.Packets + h.AgainResponses.Packets, h.LostUpstream, h.LostDownstream, h.NotCaptured}); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})

@@ -90,7 +90,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
 		r.next, r.known = p.PSN, true
 	}
-	before := r.heardAt(p.PSN)
+	before, back := r.heardAt(p.PSN), ahead(p.PSN, r.after) < 0
 	r.follow(p)
 	d := ahead(p.PSN, r.next)
 	switch {
@@ -105,16 +105,16 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before != 0 && p.Time-before < atOnce {
-			h.copied[1].add(&h.Counts, p.PSN, false)
+		if before > r.asked && p.Time-before < atOnce {
+			h.copied[1].add(&h.Counts, p, false)
 			return
 		}
-		r.readAgain(h, p, before != 0)
+		r.readAgain(h, p, before != 0, back)
 		r.latest = p.Time
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
-	h.copied[1].end(&h.Counts, p.PSN)
+	h.copied[1].end(&h.Counts, &h.AgainResponses, p.PSN)
 	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
@@ -165,9 +165,9 @@ func (r *reads) firstRead(h *Half, from, end uint32) uint32 {
 	return found
 }
 
-// readAgain is a READ response whose PSN was passed before; heard: it was itself, lately. What comes again although no request for it was seen to is sent
+// readAgain is a READ response whose PSN was passed before; heard: it was itself, lately; back: the one before it was behind it. What comes again although no request for it was seen to is sent
 // again, too, but for a copy: the capture may show one direction only.
-func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
+func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	i := r.holes.find(p.PSN)
 	if i < 0 && !heard && r.holes.forgotten(p.PSN) {
 		i = r.holes.n
@@ -189,23 +189,29 @@ func (r *reads) readAgain(h *Half, p *Packet, heard bool) {
 	case repeated:
 		r.ids.again(p.ID)
 		h.AgainResponses.add(p.Len)
-		h.repeat.respondsAgain(h, p.Len)
+		h.repeat.respondsAgain(h, p, heard && back)
 	case i >= 0:
 	case h.twins(), heard && h.Requests.Packets > 0 && h.repeat.at == 0:
-		h.copied[1].add(&h.Counts, p.PSN, false)
+		h.copied[1].add(&h.Counts, p, false)
 	default:
 		h.AgainResponses.add(p.Len)
 		h.Retransmitted[Unknown].add(p.Len)
 	}
 }
 
-// respondsAgain counts a READ response that was sent again for the cause of the latest READ that was.
-func (r *repeat) respondsAgain(h *Half, bytes uint32) {
+// respondsAgain counts a READ response that was sent again for the cause of the READ that it answers: of the latest one from its first response on, or once the
+// responder has gone back.
+func (r *repeat) respondsAgain(h *Half, p *Packet, back bool) {
 	for i := range r.list[:r.n] {
-		if o := &r.list[i]; o.at == r.reads {
-			o.responses.add(bytes)
+		if o := &r.list[i]; o.at == r.reads && (back || o.psn == p.PSN || r.answered == 0) {
+			r.answered = r.reads
+		}
+	}
+	for i := range r.list[:r.n] {
+		if o := &r.list[i]; o.at == r.answered {
+			o.responses.add(p.Len)
 			return
 		}
 	}
-	h.Retransmitted[r.readCause].add(bytes)
+	h.Retransmitted[r.readCause].add(p.Len)
 }

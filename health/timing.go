@@ -45,11 +45,23 @@ func (t *timing) slow(after int64) bool {
 // NAKs, apart from what its line and its path are busy with. Later, the response may have been lost, and a time-out came.
 func (t *timing) obeys(after int64) bool {
 	const times, busy = 4, ms * 5 / 4
+	if after < t.fastest() {
+		return false
+	}
 	limit := 100 * ms
 	if least, known := t.quickest(); known {
 		limit = times*max(least, t.naks.mean) + busy
 	}
 	return after < limit && t.beforeTimeOut(after)
+}
+
+// fastest is the least time in which the requester can go back because of what passes here, ns; 0: not known. What asks it to comes to it on one path: if one
+// kind of reason seems to be obeyed much sooner than the other, that one is mistaken.
+func (t *timing) fastest() int64 {
+	if t.naks.n == 0 || t.implied.n == 0 {
+		return 0
+	}
+	return max(t.naks.least, t.implied.least) * 3 / 4
 }
 
 // beforeTimeOut reports whether a requester that goes back this long after a response can't have waited for a whole time-out since.

@@ -387,7 +387,7 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 	case h.Duplicates > all-all/5: // a packet came more than five times; four are the two ports of two switches
 		v.Evidence = fmt.Sprintf("a packet came %d times on average (%d copies), and was not sent again by the requester so often", all/max(all-h.Duplicates, 1), h.Duplicates)
 		v.Advice = "look for a forwarding loop (does the TTL fall from copy to copy?), or a mirror whose output is mirrored, too"
-	case h.Duplicates*5 > h.Requests.Packets*2:
+	case h.eachTwice():
 		v.Advice = "the capture or mirror has each frame twice (in and out of a switch, or a bridge and its port): capture at one place only"
 	}
 	return v, true
@@ -418,7 +418,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured == 0 || h.NotCaptured == 1 && h.Retransmissions().Packets > 0 || h.lateOnly() || h.EarlyAnswers > 0 {
+	if h.NotCaptured < 2 || h.lateOnly() || h.EarlyAnswers > 0 { // a single one may have passed before the first packet
 		return Verdict{}, false
 	}
 	return Verdict{

@@ -49,33 +49,33 @@ type rates struct{ precision, recall float64 }
 
 // reached is by 10,000 captures, reachedByFew by those of the default run, which are another sample.
 var (
-	reached = bounds{97.25, 0.85, goalFalseAlarms, map[string]rates{
+	reached = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
 		health.ShortTimeOut:   {goalPrecision, 80},
 		health.IgnoresCNP:     {goalPrecision, 44.5},
-		health.LossUpstream:   {97, 83.5},
-		health.LossDownstream: {97.5, 82.5},
-		health.AckLoss:        {87, 49.5},
-		health.Reordering:     {93.5, 71.5},
+		health.LossUpstream:   {97.5, 82},
+		health.LossDownstream: {97.5, 82},
+		health.AckLoss:        {88, 45.5},
+		health.Reordering:     {92, 75.5},
 		health.Duplication:    {goalPrecision, 94},
 		health.SlowReceiver:   {98.5, 79},
 		health.BlackHole:      {97.5, 89.5},
 		health.WindowLimit:    {goalPrecision, 62.5},
-		health.Unexplained:    {98, goalRecall},
-		health.Incomplete:     {goalPrecision, 87},
+		health.Unexplained:    {98.5, goalRecall},
+		health.Incomplete:     {goalPrecision, 86},
 	}}
-	reachedByFew = bounds{97.0, 1.3, goalFalseAlarms, map[string]rates{
+	reachedByFew = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
 		health.ShortTimeOut:   {95, 75},
 		health.IgnoresCNP:     {98, 42},
-		health.LossUpstream:   {90, 73},
-		health.LossDownstream: {96, 76},
+		health.LossUpstream:   {95, 78},
+		health.LossDownstream: {goalPrecision, 80},
 		health.AckLoss:        {86, 40},
-		health.Reordering:     {92, 63},
+		health.Reordering:     {goalPrecision, 81},
 		health.Duplication:    {97, 88},
 		health.SlowReceiver:   {98, 60},
 		health.BlackHole:      {96, 88},
 		health.WindowLimit:    {goalPrecision, 55},
 		health.Unexplained:    {96, goalRecall},
-		health.Incomplete:     {98, 86},
+		health.Incomplete:     {goalPrecision, 84},
 	}}
 )
 
