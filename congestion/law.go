@@ -2,12 +2,12 @@ package congestion
 
 import "math"
 
-// Law is the control law of a class of an egress queue: it keeps a short queue in front of a line that is always busy, and gives every flow the
-// same share of it. It has one number, the fair rate F. Flows that arrive faster are asked to come down to F; a flow below F is
+// Law is the control law of a class of an egress queue: it keeps a short queue in front of a line that is always busy, and gives every sender the
+// same share of it, which its flows divide (LawShare). It has one number, the fair rate F. Senders that arrive faster are asked to come down to F; one below F is
 // never asked. The flows of a sender that are too slow for a rate of their own count as one.
 //
-// F is found by water-filling. S is what would arrive if every flow obeyed F: the sum of bytes_i * min(1, F/r_i) over a time, where r_i is the
-// rate of flow i. F is multiplied by target/S again and again, which has a fixed point where S is the target, whatever the number of flows. F
+// F is found by water-filling. S is what would arrive if every sender obeyed F: the sum of bytes_i * min(1, F/r_i) over a time, where r_i is the
+// rate of sender i. F is multiplied by target/S again and again, which has a fixed point where S is the target, whatever the number of senders. F
 // falls before the senders have reacted.
 //
 // Rates are bytes on the line per ns, times ns, sizes bytes on the line. The zero Law is off.
@@ -56,7 +56,7 @@ func (l *Law) Due(elapsed int64, bytes uint64, paused bool) bool {
 type Inflow struct {
 	Elapsed int64   // ns
 	Obeyed  float64 // bytes that would have come if every flow had obeyed F
-	Largest float64 // rate of the fastest flow, 0 if none was measured
+	Largest float64 // rate of the fastest sender, 0 if none was measured
 	Resumes bool    // a sender can be asked for more, so that F may be above all rates
 }
 

@@ -3,6 +3,7 @@ package dataplane_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -25,24 +26,28 @@ type member struct {
 	sent   int     // packets
 	pace   float64 // the part of its rate that it sends: less than 1 after a notification to one that obeys
 	asked  int
+	first  int64 // when it was asked first, ns
 }
 
 // crowd is some senders in front of one line, in virtual time: a whole gateway, which gets only the headers of packets.
 type crowd struct {
 	*testkit.Rig
-	t       testkit.T
-	members []member
-	depth   uint64 // in the last half of the time, the most
+	t        testkit.T
+	members  []member
+	line     float64 // bytes/ns
+	capacity int
+	depth    uint64 // in the last half of the time, the most
 }
 
 const gigabit = 0.125 // bytes/ns
 
-func newCrowd(t testkit.T, members ...member) *crowd {
-	c := &crowd{t: t, members: members}
-	const line, capacity = 1e9, 4_000_000
+// newCrowd is a crowd in front of a line of a rate (bytes/ns) and a queue of a capacity (bytes).
+func newCrowd(t testkit.T, workers int, line float64, capacity, frames int, members ...member) *crowd {
+	c := &crowd{t: t, members: members, line: line, capacity: capacity}
+	rate := uint64(8e9 * line)
 	p := notifying(byAnything...)
-	p.Ports[wan].Law = congestion.NewLaw(line, capacity, 0)
-	c.Rig = testkit.New(t, testkit.Setup{Policy: p, Rate: line, Capacity: capacity, Frames: 1 << 14, Buffers: 1 << 14, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
+	p.Ports[wan].Law = congestion.NewLaw(rate, uint64(capacity), 0)
+	c.Rig = testkit.New(t, testkit.Setup{Workers: workers, Policy: p, Rate: rate, Capacity: uint64(capacity), Frames: frames, Buffers: 2*frames + 4096, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
 	for i := range members {
 		m := &c.members[i]
 		f := data(true, 0)
@@ -51,7 +56,7 @@ func newCrowd(t testkit.T, members ...member) *crowd {
 			f.Opcode, f.SourceQP = packet.UDSendOnly, 77
 		}
 		f.Size = 0
-		m.header, m.pace, m.next = f.Frame(), 1, float64(c.Now)
+		m.header, m.pace, m.next, m.first = f.Frame(), 1, float64(c.Now), math.MaxInt64
 		m.together = max(m.together, 1)
 	}
 	return c
@@ -65,6 +70,7 @@ func (c *crowd) sent(_ int, s inmem.Sent) {
 	}
 	m := &c.members[binary.BigEndian.Uint32(s.Octets[to+12:])&0xffff-1]
 	m.asked++
+	m.first = min(m.first, c.Now)
 	if m.obeys {
 		m.pace = max(m.pace/2, 0.01)
 	}
@@ -83,7 +89,7 @@ func (c *crowd) packets(m *member, now float64) {
 			if binary.BigEndian.PutUint32(m.header[source+8:], 0); m.spoofs && m.sent%8 == 0 {
 				binary.BigEndian.PutUint32(m.header[source+8:], uint32(m.sent)<<8|1)
 			}
-			c.InjectCut(c.t, 0, fabric, m.header, uint32(m.size))
+			c.InjectCut(c.t, qp%len(c.Backends), fabric, m.header, uint32(m.size))
 			m.sent++
 		}
 		m.next += float64(m.together*(m.size+24)) / (m.rate * m.pace)
@@ -93,16 +99,12 @@ func (c *crowd) packets(m *member, now float64) {
 
 // run runs the crowd for a time, ns.
 func (c *crowd) run(ns int64) {
-	w, until := c.Plane.Worker(0), c.Now+ns
+	until := c.Now + ns
 	for c.Now < until {
 		for i := range c.members {
 			c.packets(&c.members[i], float64(c.Now))
 		}
-		for range 64 {
-			if w.Step() == 0 {
-				break
-			}
-		}
+		c.Settle()
 		if until-c.Now < ns/2 {
 			c.depth = max(c.depth, c.Plane.Port(wan).Depth[0])
 		}
@@ -122,7 +124,7 @@ func TestHidingSenders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			greedy.rate, greedy.size = 1.25*gigabit, 4096
-			c := newCrowd(t, greedy, member{rate: 0.015 * gigabit, qps: 1, size: 1024}, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
+			c := newCrowd(t, 1, gigabit, 4_000_000, 1<<14, greedy, member{rate: 0.015 * gigabit, qps: 1, size: 1024}, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
 			c.run(60_000_000)
 			for _, m := range c.members[1:] {
 				if m.asked > 0 {

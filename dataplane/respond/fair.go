@@ -20,7 +20,7 @@ type fairClass struct {
 	spacing atomic.Int64          // of congestion.Spacing
 	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
 	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
-	flows   atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of flows that obey
+	flows   atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of senders that obey
 }
 
 // measureUntil makes all workers measure rates until a time, ns.
@@ -56,8 +56,8 @@ func (f *fairClass) learnDelay(delay int64) {
 
 // lawPart is a worker's part of a class, which other workers read.
 type lawPart struct {
-	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
-	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
+	obeyed  atomic.Uint64 // bytes that would have come if every sender had obeyed F
+	largest atomic.Uint64 // rate of the fastest sender, the bits of a float64
 	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
 	resumes atomic.Bool   // senders were asked for a rate
 	_       [32]byte      // a cache line
@@ -65,10 +65,11 @@ type lawPart struct {
 
 // Shared is what the workers' control laws share.
 type Shared struct {
-	fair         []fairClass // by port and class
-	all          [][]lawPart // by worker
-	elsewhere    []elsewhere // by worker
-	notified     atomic.Bool // another gateway has ever notified a sender: elsewhere has something
+	fair         []fairClass    // by port and class
+	all          [][]lawPart    // by worker
+	rated        [][]senderRate // by worker and place in sharing; none if there is one worker
+	elsewhere    []elsewhere    // by worker
+	notified     atomic.Bool    // another gateway has ever notified a sender: elsewhere has something
 	unresponsive unresponsiveSenders
 }
 
@@ -77,6 +78,9 @@ func NewShared(ports, workers int) *Shared {
 	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers), elsewhere: make([]elsewhere, workers)}
 	for i := range s.all {
 		s.all[i] = make([]lawPart, ports*account.MaxClasses)
+		if workers > 1 {
+			s.rated = append(s.rated, make([]senderRate, sharingPlaces))
+		}
 	}
 	return s
 }

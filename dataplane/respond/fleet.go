@@ -73,8 +73,8 @@ func (s *Shared) Arrivals(port, class int) (a Arrivals) {
 	return a
 }
 
-// Share is what arrives at other gateways' queues in front of the same bottleneck: the number of flows that obey F, bytes queued, the rate of
-// their lines, bytes/ns, and that of their fastest flow. All are Late ns old. A number of flows ages well; a rate would be that of an F before,
+// Share is what arrives at other gateways' queues in front of the same bottleneck: the number of senders that obey F, bytes queued, the rate of
+// their lines, bytes/ns, and that of their fastest sender. All are Late ns old. A number of senders ages well; a rate would be that of an F before,
 // which this F has answered already.
 type Share struct {
 	Flows, Depth, Line, Largest float64

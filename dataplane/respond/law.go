@@ -40,7 +40,7 @@ const limited = 1_000_000_000
 type lawFlow struct {
 	congestion.LawFlow
 	generation uint32
-	slow       uint32 // of the last packet while its rate wasn't known, see slowFlows.of
+	sender     uint32 // of the last packet, see sharing.of
 }
 
 // Law is a worker's control law.
@@ -51,7 +51,7 @@ type Law struct {
 	classes  [][]lawState // by port and class
 	rates    []lawFlow    // by flowtable.Index
 	senders  lawSenders
-	slow     slowFlows
+	sharing  sharing
 	parts    []lawPart // by port and class
 	random   uint64    // not 0
 	*Shared
@@ -80,10 +80,10 @@ func (l *Law) init(seed uint64, allocate func(bytes int) ([]byte, error)) error 
 		return err
 	}
 	l.senders = newLawSenders(memory, seed)
-	if memory, err = allocate(slowFlowsSize()); err != nil {
+	if memory, err = allocate(sharingSize()); err != nil {
 		return err
 	}
-	l.slow = newSlowFlows(memory, seed)
+	l.sharing = newSharing(memory, seed)
 	l.parts = l.all[l.ID]
 	for port := range l.Ports {
 		l.classes = append(l.classes, make([]lawState, l.Ports[port].Classes))
@@ -136,24 +136,39 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		if f.generation != flow.Generation || flow.Index == flowtable.None { // of one that isn't recorded nothing is known
 			*f = lawFlow{generation: flow.Generation}
 		}
-		if window, ended := f.Add(now, size); ended {
-			l.windowEnded(&t, f, flow.Index, window)
-			s.largest[0] = max(s.largest[0], f.Rate())
-		}
+		window, ended := f.Add(now, size)
 		over := &f.LawFlow
-		if f.Rate() == 0 {
-			over = l.slowPacket(&t, b, i, f, size)
+		e := l.sharing.of(&f.sender, flowtable.KeyOf(&b.Records[i]), at, size, now)
+		if t.Fair = fair; e == nil { // it sends little: there are others that send more
+			obeyed += float64(size) * f.Share(now, fair)
+			s.largest[0] = max(s.largest[0], f.Rate())
+		} else {
+			if f.Rate() == 0 {
+				over = l.slowPacket(&t, b, i, e, size)
+			}
+			all := 1 + e.others
+			level, obeys, ended := e.Arrives(now, size, over, fair/all)
+			if ended {
+				if l.rated != nil {
+					l.divide(e)
+				}
+				s.largest[0] = max(s.largest[0], e.Rate()*all)
+			}
+			t.Fair = level
+			obeyed += obeys
 		}
-		obeyed += float64(size) * over.Share(now, fair)
+		if ended {
+			l.windowEnded(&t, f, flow.Index, window)
+		}
 		switch {
-		case notifies && (over.Over(fair) || f.Paused()):
+		case notifies && (over.Over(t.Fair) && (e == nil || e.Over(fair/(1+e.others))) || f.Paused()):
 			if b.InHand = uint8(i); c.Trace != nil {
 				c.Trace.Skips(i, trace.NotDue)
 			}
 			if t.Rate = over.Rate(); !l.notify(&t, b, i, f) {
 				marked |= 1 << i
 			}
-		case resumes && f.Limited(fair):
+		case resumes && f.Limited(t.Fair):
 			b.InHand = uint8(i)
 			l.resume(&t, b, i, f)
 		}
@@ -175,6 +190,9 @@ func (l *Law) traceRates(b *frames.Batch, these frames.Mask, fair float64) {
 		p.Law, p.Fair = true, fair
 		if x := b.Flow[p.Place].Index; x != flowtable.None {
 			p.Rate = l.rates[x].Rate()
+			if e := l.sharing.last(l.rates[x].sender); e != nil {
+				p.Fair = e.Level(fair / (1 + e.others))
+			}
 		}
 	})
 }
@@ -197,20 +215,16 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 	}
 }
 
-// slowPacket counts a packet of a flow whose rate isn't known, and returns what stands for its sender's slow flows: the flow itself if the sender isn't known.
-func (l *Law) slowPacket(t *turn, b *frames.Batch, i int, f *lawFlow, size uint32) *congestion.LawFlow {
-	k := flowtable.KeyOf(&b.Records[i])
-	e := l.slow.of(&f.slow, k, t.Out*account.MaxClasses+t.Class, size, l.Now)
-	if e == nil {
-		return &f.LawFlow
-	}
-	if _, ended := e.Add(l.Now, size); ended {
+// slowPacket counts a packet of a flow whose rate isn't known, and returns what stands for all such flows of its sender.
+func (l *Law) slowPacket(t *turn, b *frames.Batch, i int, e *sharer, size uint32) *congestion.LawFlow {
+	if _, ended := e.slow.Add(l.Now, size); ended {
+		k := flowtable.KeyOf(&b.Records[i])
 		if s, known := l.senders.find(k); known {
-			s.reaction.Ended(l.Now, slowWatch|e.ref%slowPlaces, e.Rate(), t.Lasting())
+			s.reaction.Ended(l.Now, slowWatch|e.ref%sharingPlaces, e.slow.Rate(), t.Lasting())
 			l.noteReaction(pacing.SenderOf(k), t.Out, s)
 		}
 	}
-	return &e.LawFlow
+	return &e.slow
 }
 
 // windowEnded learns from the rate of a flow in a window that has ended.

@@ -70,7 +70,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if !f.CNP(&t.LawState, s, random) {
 			break
 		}
-		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.Fair) {
+		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.shared.fair()) {
 			f.SentCNP(&t.LawState, s, uint32(x)) // its effect is to be expected here, too
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
@@ -85,7 +85,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	if asked && !n.Note.Observed {
 		watched := uint32(x)
 		if f.Rate() == 0 {
-			watched = slowWatch | f.slow%slowPlaces
+			watched = slowWatch | f.sender%sharingPlaces
 		}
 		e.reaction.Notified(c.Now, watched, t.Rate, t.Loop)
 	}

@@ -103,10 +103,16 @@ func (l *Law) stand(r *notify.Queue, x flowtable.Index, s *Standing) {
 	fair := l.FairRate(r.Out, r.Class)
 	s.Threshold = uint64(r.Policy.Law.NotifiesAbove())
 	s.Congested = r.Policy.Law.Notifies(float64(s.Depth))
-	s.Fair = uint64(fair * bits)
 	if f := &l.rates[x]; f.generation == l.Flows.State(x).Generation() {
-		s.Rate, s.Fills = uint64(f.Rate()*bits), f.Over(fair)
+		above := true
+		if e := l.sharing.last(f.sender); e != nil {
+			fair /= 1 + e.others
+			above = e.Over(fair)
+			fair = e.Level(fair)
+		}
+		s.Rate, s.Fills = uint64(f.Rate()*bits), above && f.Over(fair)
 	}
+	s.Fair = uint64(fair * bits)
 	s.Ignores = l.senders.ignores(l.Flows.Key(x))
 }
 

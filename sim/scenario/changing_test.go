@@ -27,7 +27,7 @@ func TestChanging(t *testing.T) {
 	}{
 		{"lag-member-fails", 0.97, 0, 0.99, 0.99},
 		{"training-bursts", 0.98, 0, 0.99, 0.99},
-		{"qps-1-and-64", 0.55, 0, 0.94, 0.78},
+		{"qps-1-and-64", 0.88, 0, 0.86, 0.97},
 		{"rtts-2-and-40ms", 0.8, 0, 0.87, 0.98},
 		{"half-obey", 0.75, 9506, 0.95, 0.86},
 	} {

@@ -8,10 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestSlowFlowsApart: two tenants with one address in two scopes, and one sender's flows in two queues, don't count together; two flows of one sender do.
-func TestSlowFlowsApart(t *testing.T) {
-	s := newSlowFlows(make([]byte, slowFlowsSize()), 1)
-	of := func(scope packet.Scope, queue int) *slowFlow {
+// TestSharingApart: two tenants with one address in two scopes, and one sender's flows in two queues, don't count together; two flows of one sender do.
+func TestSharingApart(t *testing.T) {
+	s := newSharing(make([]byte, sharingSize()), 1)
+	of := func(scope packet.Scope, queue int) *sharer {
 		k, ref := flowtable.Key{Src: packet.Addr{Hi: 0xfd00 << 48, Lo: 1}}, uint32(0)
 		k.SetScope(scope)
 		return s.of(&ref, &k, queue, 4096, 1)
@@ -21,9 +21,9 @@ func TestSlowFlowsApart(t *testing.T) {
 	}
 }
 
-// TestSlowFlowsKept: a sender that sends most has its entry, however many addresses others use; and a new flow never has another sender's, however often that was replaced.
-func TestSlowFlowsKept(t *testing.T) {
-	s := newSlowFlows(make([]byte, slowFlowsSize()), 1)
+// TestSharingKept: a sender that sends most has its entry, however many addresses others use; and a new flow never has another sender's, however often that was replaced.
+func TestSharingKept(t *testing.T) {
+	s := newSharing(make([]byte, sharingSize()), 1)
 	greedy, ref := flowtable.Key{Src: packet.Addr{Hi: 0xfd00 << 48}}, uint32(0)
 	e := s.of(&ref, &greedy, 0, 4096, 1)
 	for n := range uint64(1_000_000) {
@@ -37,7 +37,7 @@ func TestSlowFlowsKept(t *testing.T) {
 		}
 	}
 	first := &s.entries[0]
-	*first = slowFlow{key: 2, ref: math.MaxUint32 &^ (slowPlaces - 1)}
+	*first = sharer{key: 2, ref: math.MaxUint32 &^ (sharingPlaces - 1)}
 	for n := uint64(0); first.key == 2; n++ {
 		k, none := flowtable.Key{Src: packet.Addr{Hi: 0xfd02 << 48, Lo: n}}, uint32(0)
 		s.of(&none, &k, 0, 1<<20, 1<<40)
