@@ -59,8 +59,8 @@ func (r *Reaction) Brakes(now int64) bool {
 	return r.notified >= brakeLeast && r.latest-r.began >= r.patience && now-r.latest <= reactionGap
 }
 
-// Probes reports whether it is too soon to notify a sender again that counts as one that doesn't react.
-func (r *Reaction) Probes(now int64) bool { return now-r.latest < BrakeSpacing && r.Unresponsive() }
+// Probes reports whether it is too soon to notify the sender again, as the brake holds.
+func (r *Reaction) Probes(now int64) bool { return now-r.latest < BrakeSpacing && r.Brakes(now) }
 
 // Unresponsive reports whether the sender counts as one that doesn't react.
 func (r *Reaction) Unresponsive() bool {

@@ -144,7 +144,8 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			s.largest[0] = max(s.largest[0], f.Rate())
 		} else {
 			if f.Rate() == 0 {
-				over = l.slowPacket(&t, b, i, e, size)
+				e.slow.Add(now, size)
+				over = &e.slow
 			}
 			all := 1 + e.others
 			level, obeys, ended := e.Arrives(now, size, over, fair/all)
@@ -153,6 +154,8 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 					l.divide(e)
 				}
 				s.largest[0] = max(s.largest[0], e.Rate()*all)
+				t.Fair = fair / all
+				l.senderEnded(&t, b, i, e)
 			}
 			t.Fair = level
 			obeyed += obeys
@@ -215,16 +218,18 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 	}
 }
 
-// slowPacket counts a packet of a flow whose rate isn't known, and returns what stands for all such flows of its sender.
-func (l *Law) slowPacket(t *turn, b *frames.Batch, i int, e *sharer, size uint32) *congestion.LawFlow {
-	if _, ended := e.slow.Add(l.Now, size); ended {
-		k := flowtable.KeyOf(&b.Records[i])
-		if s, known := l.senders.find(k); known {
-			s.reaction.Ended(l.Now, slowWatch|e.ref%sharingPlaces, e.slow.Rate(), t.Lasting())
-			l.noteReaction(pacing.SenderOf(k), t.Out, s)
-		}
+// senderEnded learns from the rate of a sender in a window that has ended whether it reacts.
+func (l *Law) senderEnded(t *turn, b *frames.Batch, i int, e *sharer) {
+	k := flowtable.KeyOf(&b.Records[i])
+	s, known := l.senders.find(k)
+	if !known {
+		return
 	}
-	return &e.slow
+	reacted := s.reaction.Ended(l.Now, e.watch(), e.Rate(), t.Lasting())
+	l.noteReaction(pacing.SenderOf(k), t.Out, s)
+	if p := l.Pacers[t.Out]; reacted && p.Active() {
+		p.Unbrake(k, l.Now)
+	}
 }
 
 // windowEnded learns from the rate of a flow in a window that has ended.

@@ -83,11 +83,11 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		f.SentCNP(&t.LawState, s, uint32(x))
 	}
 	if asked && !n.Note.Observed {
-		watched := uint32(x)
-		if f.Rate() == 0 {
-			watched = slowWatch | f.sender%sharingPlaces
+		watched, rate := uint32(x), t.Rate
+		if all := l.sharing.last(f.sender); all != nil {
+			watched, rate = all.watch(), all.Rate()
 		}
-		e.reaction.Notified(c.Now, watched, t.Rate, t.Loop)
+		e.reaction.Notified(c.Now, watched, rate, t.Loop)
 	}
 	return !e.reaction.Brakes(c.Now)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 )
 
-// sharing has, of a worker's senders, what all flows of each send in a class. Those of its flows that send too few packets for a rate of their own count as one. So a
+// sharing has, of a worker's senders, what all flows of each send in a class. Those of its flows that send too few packets for a rate of their own count as one. Whether it reacts is seen by the rate of all of them: that of one flow may grow while the
+// others' falls, and that of a slow one is known too late. So a
 // sender can't have or hide more than its share by spreading it over many QPs, by bursts of one QP after the other, or by another destination QP for each datagram; and each
 // packet of its slow flows may be followed by a CNP to the QP that sent it, with the probability by which all of them together exceed their level.
 //
@@ -35,7 +36,7 @@ const (
 	sharingWays   = 8
 	sharingCredit = 1 << 18    // bytes, the most
 	sharingIdle   = 50_000_000 // ns without a packet after which an entry is free
-	slowWatch     = 1 << 31    // with the place: what stands for a sender's slow flows in a congestion.Reaction
+	senderWatch   = 1 << 31    // with the place: what stands for all flows of a sender in a congestion.Reaction
 )
 
 func sharingSize() int { return sharingPlaces * int(unsafe.Sizeof(sharer{})) }
@@ -47,6 +48,9 @@ func newSharing(memory []byte, seed uint64) sharing {
 	keyhash.Spread(s.secret[:], ^seed)
 	return s
 }
+
+// watch stands for the sender in a congestion.Reaction.
+func (e *sharer) watch() uint32 { return senderWatch | e.ref%sharingPlaces }
 
 // of returns the entry for a packet of so many bytes, where `ref` is what it was for the flow's last packet; nil if its sender has none.
 func (s *sharing) of(ref *uint32, k *flowtable.Key, queue int, bytes uint32, now int64) *sharer {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/sim/scenario"
@@ -156,6 +157,16 @@ func TestLawBuiltIn(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestManyQPs: senders with eight QPs each fill the WAN as those with one do. Each QP has a small part of its sender's rate, which grows and falls while the others' do the
+// opposite, and shows late whether the sender reacts.
+func TestManyQPs(t *testing.T) {
+	traffic := strings.Repeat("{incast: {from: 0-7, to: 8, bytes: 12500KB}},", 8)
+	o := run(t, builtIn(t, "incast-10ms", "traffic=["+traffic+"]"), scenario.StandardCNP)
+	if o.Dropped != 0 || o.All.Goodput < 0.95*o.Possible {
+		t.Errorf("goodput is %.1f of %.1f Gbps; %d packets were lost", o.All.Goodput/1e9, o.Possible/1e9, o.Dropped)
 	}
 }
 
