@@ -2,8 +2,9 @@
 
 package dataplane_test
 
-// fairDraws and fairSenders are how many crowds TestFairBetweenSenders draws, and how many senders a crowd has at most.
+// See the longer mode.
 const (
 	fairDraws   = 100
 	fairSenders = 200
+	fairWrong   = 0
 )
