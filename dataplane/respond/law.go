@@ -139,6 +139,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		window, ended := f.Add(now, size)
 		over := &f.LawFlow
 		e := l.sharing.of(&f.sender, flowtable.KeyOf(&b.Records[i]), at, size, now)
+		share := fair                // of the sender, at this worker
 		if t.Fair = fair; e == nil { // it sends little: there are others that send more
 			obeyed += float64(size) * f.Share(now, fair)
 			s.largest[0] = max(s.largest[0], f.Rate())
@@ -148,13 +149,14 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 				over = &e.slow
 			}
 			all := 1 + e.others
-			level, obeys, ended := e.Arrives(now, size, over, fair/all)
+			share = fair / all
+			level, obeys, ended := e.Arrives(now, size, over, share)
 			if ended {
 				if l.rated != nil {
 					l.divide(e)
 				}
 				s.largest[0] = max(s.largest[0], e.Rate()*all)
-				t.Fair = fair / all
+				t.Fair = share
 				l.senderEnded(&t, b, i, e)
 			}
 			t.Fair = level
@@ -164,7 +166,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			l.windowEnded(&t, f, flow.Index, window)
 		}
 		switch {
-		case notifies && (over.Over(t.Fair) && (e == nil || e.Over(fair/(1+e.others))) || f.Paused()):
+		case notifies && (over.Over(t.Fair) && (e == nil || e.Over(share)) || f.Paused()):
 			if b.InHand = uint8(i); c.Trace != nil {
 				c.Trace.Skips(i, trace.NotDue)
 			}
