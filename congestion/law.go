@@ -97,8 +97,8 @@ func (l *Law) target(fair, depth float64, loop int64, resumes bool) float64 {
 	return l.Line - drain
 }
 
-// Urgency is how far the queue is above its reference: 1 up to there.
-func (l *Law) Urgency(depth float64) float64 { return max(1, depth/l.Reference) }
+// urgency is how far the queue is above its reference: 1 up to there.
+func (l *Law) urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 
 // Notifies reports whether senders are notified of a queue of a depth.
 func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }

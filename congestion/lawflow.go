@@ -237,7 +237,7 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 		}
 		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; one that has only begun may have a rate soon
 	}
-	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth)) {
+	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.urgency(c.Depth)) {
 		return 0
 	}
 	return uint16(min(max(100*(1-c.Fair/limit), 0)+random, 99))

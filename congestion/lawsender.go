@@ -30,7 +30,7 @@ const (
 	lawSpacingFirst = 100_000   // ns
 	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in it is all that counts
 	lawSpacingMost  = 1_000_000 // ns
-	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at e times F becomes an e-th
+	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times F becomes an x-th
 	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind       = 4
 	lawWatchMost    = 20_000_000
@@ -137,7 +137,7 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 func (s *LawSender) space(c *LawState, f *LawFlow, window int64) {
 	elapsed := min(since(c.Now, s.spaced), window) // the sender may have many flows
 	s.spaced = tick(c.Now)
-	excess := min(max(math.Log(float64(f.rate)/c.Fair), -1), 1)
+	excess := max(math.Log(float64(f.rate)/c.Fair), -1) // one that has ended is far below
 	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / lawSpacingTime))
 	s.Spacing = min(max(s.Spacing, lawSpacingLeast), lawSpacingMost)
 }
