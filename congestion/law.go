@@ -14,6 +14,7 @@ import "math"
 type Law struct {
 	Line      float64 // rate of the line
 	Reference float64 // depth that the queue should have
+	Full      float64 // depth from which on senders are notified as if the queue overflowed; the rest of its capacity is for what arrives before they slow down
 }
 
 // Constants of the law. scripts/effect sensitivity prints the effect of half and double of each.
@@ -30,7 +31,15 @@ const (
 	lawQueueTime   = 80_000    // ns of the line: reference of the queue
 	lawQueueLeast  = 4_000_000 // bytes: the same, at least
 	lawQueuePart   = 8         // the reference is at most this part of the capacity
+	lawFullTime    = 5_000_000 // ns of the line: depth of a full queue
+	lawFullLeast   = 32_000_000
+	lawFullMost    = 256_000_000
 )
+
+// FullQueue is Law.Full of a queue that has the capacity for it, in bytes, in front of a line of rate bit/s.
+func FullQueue(rate uint64) uint64 {
+	return uint64(min(max(float64(rate)/8e9*lawFullTime, lawFullLeast), lawFullMost))
+}
 
 // NewLaw returns the law of a class with a capacity (bytes) in front of a line of rate bit/s. delay is the operator's target for the delay in the queue, ns; 0: the
 // default.
@@ -40,6 +49,7 @@ func NewLaw(rate, capacity uint64, delay int64) Law {
 	if delay > 0 {
 		l.Reference = l.Line * float64(delay)
 	}
+	l.Full = float64(min(capacity, FullQueue(rate)))
 	l.Reference = max(min(l.Reference, float64(capacity)/lawQueuePart), 1)
 	return l
 }

@@ -108,7 +108,9 @@ func (r *portResolver) resolvePort() {
 		r.resolveQueue()
 		r.resolveResponse(&p.Policy)
 	}
-	p.Frames = max(int(p.Capacity/frameShare), minFrames)
+	if p.Frames == 0 {
+		p.Frames = max(int(p.Capacity/frameShare), minFrames)
+	}
 	r.resolveFlowControl()
 }
 

@@ -116,11 +116,10 @@ func formatMillionths(v uint64) string { return strconv.FormatFloat(float64(v)/m
 
 // Defaults of a queue under the control law.
 const (
-	lawQueueParts  = 200         // of a second: 5 ms of the line rate
-	lawMinCapacity = 32_000_000  // bytes
-	lawMaxCapacity = 256_000_000 // bytes
-	fabricLeast    = 64_000      // bytes
-	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
+	lawReserve   = 4      // times the depth of a full queue: a WAN port's capacity, so that what arrives before senders slow down isn't lost
+	lawMostParts = 10     // of a second, of the rate: the capacity, at most
+	fabricLeast  = 64_000 // bytes
+	fabricParts  = 25_000 // of a second: a fabric port marks from 40 us of its rate
 )
 
 // resolveLaw sets a port's queue and response for the control law.
@@ -130,9 +129,13 @@ func (r *portResolver) resolveLaw() {
 	if !r.Valid(&s.Rate) {
 		return
 	}
-	p.Capacity = min(max(s.Rate/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
+	p.Capacity = congestion.FullQueue(s.Rate)
+	p.Frames = int(p.Capacity / frameShare) // memory for the reserve, too, if frames have 4 KB
+	if p.Role == dataplane.WAN {
+		p.Capacity = max(p.Capacity, min(lawReserve*p.Capacity, s.Rate/8/lawMostParts))
+	}
 	if r.Given(&s.QueueCapacity) && r.Valid(&s.QueueCapacity) {
-		p.Capacity = s.QueueCapacity
+		p.Capacity, p.Frames = s.QueueCapacity, 0
 	}
 	law := congestion.NewLaw(s.Rate, p.Capacity, int64(profile.TargetDelay))
 	p.Policy.KMin, p.Policy.KMax = uint64(law.Reference), 2*uint64(law.Reference)

@@ -110,7 +110,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	if now > t.shared.until.Load() && !c.Policy.Drain {
 		return 0
 	}
-	space := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
+	space := min(float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue)), max(p.Full-depth, 0))
 	l.updateFair(&t, depth, space)
 	t.LawState = congestion.LawState{
 		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: space, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
