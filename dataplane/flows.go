@@ -2,8 +2,8 @@ package dataplane
 
 import (
 	"iter"
-	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/mailbox"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -61,22 +61,8 @@ func (b *Between) has(k *flowtable.Key) bool {
 	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
 }
 
-// snapshots is how a worker gets the snapshots to fill, one at a time. Any goroutine may call the methods.
-type snapshots struct {
-	asked atomic.Pointer[Snapshot]
-}
-
-// Ask gives the worker a snapshot to fill, which belongs to the worker until Asked is false. It returns false if the worker has another one.
-func (a *snapshots) Ask(s *Snapshot) bool { return a.asked.CompareAndSwap(nil, s) }
-
-// Asked is true until the worker has filled the snapshot.
-func (a *snapshots) Asked(s *Snapshot) bool { return a.asked.Load() == s }
-
-// Requested reports whether the worker has a snapshot to fill.
-func (a *snapshots) Requested() bool { return a.asked.Load() != nil }
-
-// Forget withdraws a snapshot, and ends one that is filled. The worker may be filling it, so a caller that withdraws it must not read it again.
-func (a *snapshots) Forget(s *Snapshot) { a.asked.CompareAndSwap(s, nil) }
+// snapshots is how a worker gets the snapshots to fill, one at a time.
+type snapshots = mailbox.Request[Snapshot]
 
 // fill copies flows into the snapshot, a few a step. It reports whether that was all.
 func (s *Snapshot) fill(w *Worker) bool {
