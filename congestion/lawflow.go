@@ -48,7 +48,8 @@ const (
 	lawSlowFlow  = 200_000                             // ns after which a window with few packets can only lower the rate
 )
 
-func tick(now int64) uint32 { return uint32(now >> tickShift) }
+// tick is a time in units of 64 ns, modulo 2^32: 275 s. It is never 0, which stands for no time.
+func tick(now int64) uint32 { return max(uint32(now>>tickShift), 1) }
 
 func since(now int64, at uint32) int64 { return int64(tick(now)-at) << tickShift }
 
@@ -171,7 +172,10 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 		return false
 	}
 	if c.Polled > spacing && c.Polled < lawWindowGap/10 && f.asked != 0 && elapsed > spacing {
-		f.asked = max(f.asked+uint32(spacing>>tickShift), tick(c.Now-spacing)) // a gateway that polls seldom may send two at once
+		f.asked += uint32(spacing >> tickShift) // a gateway that polls seldom may send two at once
+		if earliest := tick(c.Now - spacing); since(c.Now, f.asked) > since(c.Now, earliest) {
+			f.asked = earliest
+		}
 	} else {
 		f.asked = tick(c.Now)
 	}
@@ -281,7 +285,7 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.before = float32(limit)
 	f.limit = f.before
 	f.limit *= 1 - float32(percent)/100
-	f.asked = max(tick(c.Now), 1)
+	f.asked = tick(c.Now)
 	f.count |= countReduced
 	if percent >= 30 {
 		s.watches(c, f, flow, (float64(f.limit)+c.Rate)/2)
@@ -317,7 +321,7 @@ func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
 		}
 	}
 	f.count &^= countReduced
-	f.asked = max(tick(c.Now), 1)
+	f.asked = tick(c.Now)
 }
 
 const (
