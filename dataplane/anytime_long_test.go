@@ -2,4 +2,4 @@
 
 package dataplane_test
 
-const anyTimes = 20
+const anyTimes, monthHours = 20, 720

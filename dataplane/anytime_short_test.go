@@ -2,4 +2,4 @@
 
 package dataplane_test
 
-const anyTimes = 1
+const anyTimes, monthHours = 1, 2

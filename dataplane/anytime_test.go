@@ -109,3 +109,31 @@ func TestAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// TestMonth: a gateway that is congested once an hour for 30 days asks senders as in the first hour, forgets the flows between, and accounts for each frame.
+func TestMonth(t *testing.T) {
+	const hour, step = 3600_000_000_000, 10_000_000_000
+	r := atAnyTime(t, testkit.Epoch)
+	c := newCongestedTraffic(1)
+	notified, first := uint64(0), uint64(0)
+	for n := range monthHours {
+		c.run(t, r)
+		r.Drain()
+		all := r.Plane.Values().Sum(telemetry.NotificationsSent)
+		if n == 0 {
+			first = all
+		}
+		if now := all - notified; now < first/2 || now > 2*first {
+			t.Errorf("hour %d: %d notifications, %d in the first hour", n, now, first)
+		}
+		notified, r.Sent[0] = all, nil
+		r.Balance(t)
+		for end := r.Now + hour; r.Now < end; r.Advance(step) {
+			r.Settle()
+		}
+		for f := range r.Plane.Worker(0).Records() {
+			t.Fatalf("hour %d: flow %v is known after an hour without frames", n, f.Key)
+		}
+	}
+	r.Close(t)
+}
