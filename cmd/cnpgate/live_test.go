@@ -39,7 +39,7 @@ func TestLiveDisturbed(t *testing.T) {
 			}
 			return nil
 		}},
-		{"20 flaps of the near end", "An interface that is made again; a link", 20 * time.Millisecond, func(t *testing.T, _ *process, _ *host) *host {
+		{"20 flaps of the near end", "An interface that is made again; a link, 20 times", 20 * time.Millisecond, func(t *testing.T, _ *process, _ *host) *host {
 			for range 20 {
 				ip(t, "link set b0 down")
 				time.Sleep(20 * time.Millisecond)
