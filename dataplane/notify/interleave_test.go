@@ -10,13 +10,13 @@ import (
 )
 
 // oldRecords is a full history of two records, the next of which overwrites record 0.
-func oldRecords() History {
+func oldRecords() *History {
 	h := newHistory(make([]byte, historySize(2)), 2)
 	for range 2 {
 		h.record().Time = 1
 	}
 	h.Publish()
-	return h
+	return &h
 }
 
 // TestInterleaveSlots: the worker writes no record that is being read.
