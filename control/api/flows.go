@@ -36,6 +36,7 @@ type Flow struct {
 type FlowsBody struct {
 	Flows []Flow `json:"flows"`
 	More  bool   `json:"more" doc:"Whether limit left out some flows."`
+	Total uint64 `json:"total,omitempty" doc:"With sort: number of flows that the filters select, once for each worker that sees one."`
 }
 
 // MinInterval and MaxInterval bound the time for which rates are measured.
