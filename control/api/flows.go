@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	flowsAtOnce = 1024            // of one request in memory
+	flowsAtOnce = 8192            // of one request in memory, 1.4 MB
 	answerTime  = 5 * time.Second // for a worker to copy them
 	shortPause  = 20 * time.Microsecond
 	longPause   = time.Millisecond
