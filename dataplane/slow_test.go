@@ -43,10 +43,16 @@ const gigabit = 0.125 // bytes/ns
 
 // newCrowd is a crowd in front of a line of a rate (bytes/ns) and a queue of a capacity (bytes).
 func newCrowd(t testkit.T, workers int, line float64, capacity, frames int, members ...member) *crowd {
+	return newCrowdBy(false, t, workers, line, capacity, frames, members...)
+}
+
+// newCrowdBy is newCrowd with a fair rate of flows, or of senders.
+func newCrowdBy(flows bool, t testkit.T, workers int, line float64, capacity, frames int, members ...member) *crowd {
 	c := &crowd{t: t, members: members, line: line, capacity: capacity}
 	rate := uint64(8e9 * line)
 	p := notifying(byAnything...)
 	p.Ports[wan].Law = congestion.NewLaw(rate, uint64(capacity), 0)
+	p.Ports[wan].Law.ByFlow = flows
 	c.Rig = testkit.New(t, testkit.Setup{Workers: workers, Policy: p, Rate: rate, Capacity: uint64(capacity), Frames: frames, Buffers: 2*frames + 4096, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
 	for i := range members {
 		m := &c.members[i]
@@ -139,6 +145,35 @@ func TestHidingSenders(t *testing.T) {
 			}
 			c.Drain()
 			c.Close(t)
+		})
+	}
+}
+
+// TestFairBetweenFlows: a sender of ten QPs has the most, and each of its flows the least. Between senders it is asked, and nobody else; between flows the others are, and it isn't. Slow
+// QPs are no way to more in either case.
+func TestFairBetweenFlows(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		flows      bool
+		qps        int
+		many, less bool // whether the sender of many QPs is asked, and those of one
+	}{
+		{"senders", false, 10, true, false},
+		{"flows", true, 10, false, true},
+		{"senders, slow QPs", false, 300, true, false},
+		{"flows, slow QPs", true, 300, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			of := func(part float64, qps int) member { return member{rate: part * gigabit, qps: qps, size: 1024} }
+			g := newCrowdBy(c.flows, t, 1, gigabit, 4_000_000, 1<<14, of(0.57, c.qps), of(0.26, 1), of(0.22, 1))
+			g.run(150_000_000)
+			for i, want := range []bool{c.many, c.less, c.less} {
+				if n := g.members[i].asked; (n >= 10) != want || (n > 0) != want {
+					t.Errorf("sender %d was asked %d times, expected that: %v", i, n, want)
+				}
+			}
+			g.Drain()
+			g.Close(t)
 		})
 	}
 }
