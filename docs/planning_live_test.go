@@ -80,7 +80,7 @@ func TestPlanningLive(t *testing.T) {
 			continue
 		}
 		for len(rows) <= len(liveAnswers) {
-			rows = append(rows, make([]string, 4))
+			rows = append(rows, []string{"", "-", "-", "-"})
 		}
 		for i, cell := range measureLive(t, number(strings.TrimSuffix(head, " flows"))/2) {
 			rows[i][0], rows[i][column] = liveStep, cell

@@ -150,7 +150,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			s.largest[0] = max(s.largest[0], f.Rate())
 		} else {
 			if f.Rate() == 0 {
-				e.slow.Add(now, size)
+				t.Slow = e.addSlow(now, size)
 				over = &e.slow
 			}
 			all := 1 + e.others
