@@ -23,7 +23,7 @@ const DefaultSocket = "/run/cnpgate/cnpgate.sock"
 
 const (
 	connectTime = 2 * time.Second
-	headerTime  = 15 * time.Second // longer than the server waits for a worker
+	headerTime  = time.Minute // longer than the server needs to sort a million flows while others are measured, on a busy machine
 )
 
 // Client sends requests to the gateway that listens at a Unix socket.
