@@ -23,7 +23,7 @@ const DefaultSocket = "/run/cnpgate/cnpgate.sock"
 
 const (
 	connectTime = 2 * time.Second
-	headerTime  = time.Minute // longer than the server needs to sort a million flows while others are measured, on a busy machine
+	headerTime  = 5 * time.Minute // a busy gateway needs one to sort a million flows
 )
 
 // Client sends requests to the gateway that listens at a Unix socket.
