@@ -14,6 +14,7 @@ import "math"
 type Law struct {
 	Line      float64 // rate of the line
 	Reference float64 // depth that the queue should have
+	ByFlow    bool    // F is the fair rate of a flow instead; those of a sender that are too slow for a rate of their own count as one
 }
 
 // Constants of the law. scripts/effect sensitivity prints the effect of half and double of each.

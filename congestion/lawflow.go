@@ -127,6 +127,7 @@ type LawState struct {
 	Patience int64   // of Patience
 	Polled   int64   // time between two polls of the port, ns
 	Rate     float64 // of the flow, or if it is too slow for that, of all such flows of its sender
+	Slow     int64   // time for which the sender has had such flows, ns
 }
 
 // Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
@@ -233,10 +234,10 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 	elapsed := since(c.Now, f.asked)
 	limit, other := f.believed(c, s)
 	if f.rate == 0 {
-		if since(c.Now, f.began) < lawSlowFlow || f.asked != 0 && elapsed < s.wait(c) {
+		if c.Slow < lawSlowFlow || f.asked != 0 && elapsed < s.wait(c) {
 			return 0
 		}
-		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; one that has only begun may have a rate soon
+		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; a sender's first ones may have a rate soon
 	}
 	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.urgency(c.Depth)) {
 		return 0

@@ -11,10 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-const (
-	entriesBusy = 32  // entries of the flow table that a step with frames copies to a snapshot
-	entriesIdle = 128 // and without frames: some 10 us, during which a device's ring must hold arriving frames
-)
+// entriesAtOnce are the entries of the flow table that a step copies to a snapshot. Frames that arrive meanwhile wait in a device's ring: of a large table each entry may take 2 us.
+const entriesAtOnce = 32
 
 // Snapshot asks a worker for the records of its flows, as many as fit. A flow's counters are plain words of its worker, so no other
 // goroutine may read them while it runs: the worker copies some at the end of each step, and the caller waits.
@@ -77,12 +75,8 @@ func (s *Snapshot) fill(w *Worker) bool {
 		s.fillFromQueue(w, s.Queue)
 		return true
 	}
-	n := entriesBusy
-	if w.state.Moved == 0 {
-		n = entriesIdle
-	}
 	high := w.state.Flows.High()
-	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
+	for n := entriesAtOnce; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
 		s.At++
 		if !w.state.Flows.State(s.At).Live() || s.Between != nil && !s.Between.has(w.state.Flows.Key(s.At)) {
 			continue
