@@ -85,7 +85,7 @@ var cases = map[string]answer{
 	"same_time.pcap":           lossy2("same timestamp"),
 	"ng_any_and_eth.pcapng":    lossy2(""),
 	"ng_eth_and_usbmon.pcapng": lossy2(""),
-	"cat_two.pcap":             {verdicts: []string{health.LossDownstream, health.LossDownstream}, causes: byNAK(176), lost: 4, warning: "1 more files"},
+	"cat_two.pcap":             {verdicts: []string{health.LossDownstream}, causes: byNAK(176), lost: 4, warning: "1 more files"},
 	"zeros_inside.pcap":        {verdicts: []string{health.LossDownstream}, causes: byNAK(88), lost: 2, warning: "damaged places: 1"},
 	"dlt_erf.pcap":             lossy2(""),
 	"ipv4_228.pcap":            lossy2(""),
