@@ -17,6 +17,7 @@ type Note struct {
 const (
 	NoteReordered = "reordering-accepted"
 	NoteClocks    = "capture-clocks-differ"
+	NoteCopies    = "captured-twice"
 	NotePauses    = "pfc-pauses-short"
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"

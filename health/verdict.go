@@ -113,7 +113,7 @@ func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Ep
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
-	if n := network(c.Scope); n != "" {
+	if n := Network(c.Scope); n != "" {
 		s += ", " + n
 	}
 	return s

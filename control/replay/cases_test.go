@@ -102,7 +102,7 @@ var cases = map[string]answer{
 	"sll.pcap":                 lossy2(""),
 	"sll2.pcap":                lossy2(""),
 	"sll2_vlan.pcap":           lossy2(""),
-	"sll2_twice.pcap":          {verdicts: []string{health.Duplication, health.LossDownstream}, causes: byNAK(88), lost: 2},
+	"sll2_twice.pcap":          {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }

@@ -58,6 +58,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
 	}
+	h.copies = newCopies(c.Frames, h.capacity())
 	if c.Frames > h.limit {
 		h.directions = &census{}
 		if c.Frames <= mostPlaces {
@@ -73,6 +74,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
+	h.copies.report(&h.builder, c.reader.Places())
 	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
@@ -163,14 +165,17 @@ func (h *judge) learned() error {
 			return err
 		}
 		h.found = h.begun
-		if h.directions == nil || h.begun <= h.flows.Capacity() {
+		shared := h.directions == nil || h.begun <= h.flows.Capacity()
+		switch again := !h.copies.known() && h.copies.decide(); {
+		case !shared:
+			h.shares, h.directions = h.directions.shares(h.limit), nil
+		case !again:
 			if h.shares == 1 {
 				h.places = nil
 			}
 			return nil
 		}
-		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
-		h.setups = setups{}
+		h.icrcs, h.setups = nil, setups{}
 	}
 }
 
@@ -180,6 +185,7 @@ func (h *judge) pass(each func(b []byte)) error {
 	if h.frames = 0; !h.skips {
 		h.account = account{}
 	}
+	h.copies.begin()
 	if err := h.capture.rewind(); err != nil {
 		return err
 	}
@@ -206,6 +212,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.place(false)
 			continue
 		}
+		h.at = frame.Place
 		b, ok := h.read(frame.Octets, frame.Length)
 		h.place(ok)
 		if ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
@@ -244,6 +251,8 @@ type judge struct {
 	found      int           // those of the first pass, so that the tables of the last one need no space for more
 	trace      *health.Trace // of a connection, once there is a report
 
+	copies     *copies
+	at         int // the place of the present frame
 	reader     dissect.Reader
 	frame      dissect.Packet
 	parsed     *packet.Parsed // of frame
@@ -402,6 +411,12 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now) {
+		if !h.skips {
+			h.account.copy(uint64(h.frames))
+		}
+		return nil, false
+	}
 	if h.frame.Reason != dissect.None && h.follower != nil && h.share == 0 { // once: in the last pass of the first share
 		h.pause(b)
 		h.discards.note(h.frame.Real, h.parsed)
@@ -425,6 +440,9 @@ func (h *judge) learn(b []byte) {
 		return
 	}
 	if k := h.lookup(); k != nil {
+		if !h.copies.known() {
+			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.now)
+		}
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
 		h.learner.Sweep()
 	}
