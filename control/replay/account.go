@@ -87,5 +87,5 @@ func (a *account) copy(number uint64) {
 // link counts a frame of a link type that isn't read.
 func (a *account) link(name string, number uint64) {
 	a.other++
-	a.add(unreadKey{detail: name}, health.Unread{Reason: "link-type-not-read", First: number, Detail: name, Advice: "capture at an Ethernet interface"})
+	a.add(unreadKey{detail: name}, health.Unread{Reason: health.ReasonLinkType, First: number, Detail: name, Advice: "capture at an Ethernet interface"})
 }

@@ -77,6 +77,7 @@ var cases = map[string]answer{
 	"selrep_before.pcap": {verdicts: []string{health.LossUpstream}, causes: byNAK(3)},
 	"selrep_behind.pcap": {verdicts: []string{health.LossDownstream}, causes: byNAK(3), lost: 3},
 	"spray_ports.pcap":   lossy2(""),
+	"incast16.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(85), lost: 17, says: "10.1.0.5 -> 10.2.0.1: 2 times"},
 	"uc_loss.pcap":       {verdicts: []string{health.LossUpstream}},
 	"wrap.pcap":          {verdicts: []string{health.LossDownstream}, causes: byNAK(132), lost: 3},
 	// Files.

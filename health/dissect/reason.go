@@ -35,8 +35,8 @@ var reasons = [Reasons]struct {
 }{
 	None:       {"examined", "", true},
 	NotRDMA:    {"not-rdma", "", false},
-	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", false},
-	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", false},
+	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", true},
+	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", true},
 	InfiniBand: {"infiniband", "only RoCEv2 is examined", true},
 	Vendor:     {"opcode-not-followed", "opcodes from 0xc0 on are the manufacturer's (IBTA 9.2.1), such as Mellanox's DC; UCX uses RC with UCX_TLS=rc", true},
 	Malformed:  {"malformed", "check how the capture was made", true},
@@ -49,7 +49,7 @@ func (r Reason) String() string { return reasons[r%Reasons].name }
 // Advice is what to do.
 func (r Reason) Advice() string { return reasons[r%Reasons].advice }
 
-// RDMA reports whether such frames carry RDMA.
+// RDMA reports whether such frames carry RDMA, or may.
 func (r Reason) RDMA() bool { return reasons[r%Reasons].rdma }
 
 // reasonOf says why a frame that was parsed isn't RoCEv2.
