@@ -74,7 +74,7 @@ func joined(each []Verdict) Verdict {
 			sum.Pairs = append(sum.Pairs, Pair{v.Subject, v.Evidence, v.Connections, v.Weight})
 		}
 	}
-	sum.Subject = fmt.Sprintf("%d subjects", len(each))
+	sum.Subject = fmt.Sprintf("%d hosts", len(each))
 	if worst := &each[0]; worst.from.IsValid() {
 		sum.Subject = hostsText(from, worst.from) + " -> " + hostsText(to, worst.to)
 	}

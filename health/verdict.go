@@ -227,9 +227,17 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	if c.How == GaveUp {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
+	advice := ""
+	switch {
+	case h.Responses.Packets > 0:
+	case peer.IsLinkLocalUnicast():
+		advice = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
+	case h.hops[0] == 1:
+		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
+	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
-		Advice: "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
+		Advice: advice + "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
 			"this one's, and its response's",
 	}, true
 }

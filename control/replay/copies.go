@@ -65,7 +65,8 @@ type copied struct {
 	again bool
 	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP and role.
 	sequences map[uint64]sequence
-	lag       [2]int64 // ns between a packet and its copy in the same view, by direction
+	lag       [2]int64   // ns between a packet and its copy in the same view, by direction
+	more      [2][]int64 // and its further copies
 	kept      view
 	of        view   // a view that is dropped
 	apart     int64  // ns that its clock is ahead
@@ -308,7 +309,7 @@ func median(all []int64) int64 {
 // again looks for copies within the views that are kept.
 func (o *between) again(kept []int) bool {
 	packets, twice, proven, elsewhere := 0, 0, 0, 0
-	var lags [2][]int64
+	var lags [2][timesEach][]int64
 	ids := map[uint16]bool{}
 	for d, samples := range o.samples {
 		for _, seen := range samples {
@@ -321,7 +322,9 @@ func (o *between) again(kept []int) bool {
 				continue
 			}
 			twice++
-			lags[d] = append(lags[d], seen[1].at-seen[0].at)
+			for n, s := range seen[1:] {
+				lags[d][n] = append(lags[d][n], s.at-seen[0].at)
+			}
 			if seen[0].id != 0 {
 				proven++
 			}
@@ -332,17 +335,19 @@ func (o *between) again(kept []int) bool {
 		}
 	}
 	near := 0
-	for d, all := range lags {
+	for d := range lags {
+		all := lags[d][0]
 		if len(all) == 0 {
-			all = lags[1-d]
-			if len(all) == 0 {
-				return false
-			}
+			all = lags[1-d][0]
 		}
-		o.decided.lag[d] = median(all)
-		for _, l := range all {
-			if l >= o.decided.lag[d]-tolerance(o.decided.lag[d]) && l <= o.decided.lag[d]+tolerance(o.decided.lag[d]) {
-				near++
+		n := 0
+		if o.decided.lag[d], n = usual(all); n == 0 {
+			return false
+		}
+		near += n
+		for _, further := range lags[d][1:] {
+			if lag, n := usual(further); n*2 > len(all) {
+				o.decided.more[d] = append(o.decided.more[d], lag)
 			}
 		}
 	}
@@ -360,6 +365,20 @@ func (o *between) again(kept []int) bool {
 		o.decided.again = true
 	}
 	return o.decided.again
+}
+
+// usual is the median of times between packets and copies, ns, and how many are about that.
+func usual(all []int64) (lag int64, near int) {
+	if len(all) == 0 {
+		return 0, 0
+	}
+	lag = median(all)
+	for _, l := range all {
+		if l >= lag-tolerance(lag) && l <= lag+tolerance(lag) {
+			near++
+		}
+	}
+	return lag, near
 }
 
 // tolerance is how much the time between a packet and its copy may differ, ns.
@@ -399,7 +418,7 @@ func (c *copies) is(f *dissect.Packet, place int, now int64) bool {
 // less behind, that place is behind the other one: what was lost between is missing there, and continues the sequence of the copies.
 func (c *copies) came(d *copied, f *dissect.Packet, direction int, now int64) bool {
 	p := f.Parsed
-	came := c.matches(hashOf(f.Real, p), now, d.lag[direction])
+	came := c.matches(hashOf(f.Real, p), now, d.lag[direction], d.more[direction])
 	if p.Opcode == packet.CNP || d.lag[direction] >= d.lag[1-direction] {
 		return came
 	}
@@ -416,10 +435,10 @@ func (c *copies) came(d *copied, f *dissect.Packet, direction int, now int64) bo
 	return came
 }
 
-// matches reports whether the same packet came a lag before. If not, its copy may.
-func (c *copies) matches(hash uint64, now, lag int64) bool {
+// matches reports whether the same packet came one of the lags before. If not, its copies may.
+func (c *copies) matches(hash uint64, now, lag int64, more []int64) bool {
 	all := &c.recent[hash%uint64(len(c.recent))]
-	oldest, best, off := 0, -1, tolerance(lag)
+	oldest := 0
 	for i := range all {
 		s := &all[i]
 		if s.at < all[oldest].at {
@@ -428,13 +447,11 @@ func (c *copies) matches(hash uint64, now, lag int64) bool {
 		if s.hash != hash || s.at == 0 {
 			continue
 		}
-		if d := max(now-s.at-lag, lag-now+s.at); d <= off {
-			best, off = i, d
+		for _, l := range append([]int64{lag}, more...) {
+			if off := now - s.at - l; max(off, -off) <= tolerance(l) {
+				return true
+			}
 		}
-	}
-	if best >= 0 {
-		all[best] = passing{}
-		return true
 	}
 	all[oldest] = passing{hash, now}
 	return false

@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -80,7 +81,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
-	case packet.InTunnel(b, p) || opaqueIP[p.Proto] != "":
+	case packet.InTunnel(b, p) || p.Proto == packet.ProtoUDP && opaqueUDP[p.DstPort] != "" || opaqueIP[p.Proto] != "":
 		return Tunnel
 	}
 	return NotRDMA
@@ -101,7 +102,7 @@ func Detail(o *Packet) string {
 		case p.Proto == packet.ProtoGRE && int(p.L4)+4 <= len(b):
 			return fmt.Sprintf("GRE of type %#04x", binary.BigEndian.Uint16(b[p.L4+2:]))
 		case p.Proto == packet.ProtoUDP:
-			return fmt.Sprintf("UDP to port %d", p.DstPort)
+			return strings.TrimPrefix(fmt.Sprintf("%s, UDP to port %d", opaqueUDP[p.DstPort], p.DstPort), ", ")
 		case p.Kind == packet.Other && opaque[p.EtherType] != "":
 			return fmt.Sprintf("%s (EtherType %#04x)", opaque[p.EtherType], p.EtherType)
 		case p.Kind == packet.IP && opaqueIP[p.Proto] != "":
