@@ -56,6 +56,7 @@ type Reader struct {
 	damages   int
 	leftOut   int // bytes between them
 	places    places
+	shifts    []int64 // ns that are added to times, by place
 	window    *window // nil: the order of the file is kept
 	late      int     // frames that were too far behind to be sorted
 }
@@ -144,8 +145,12 @@ func (c *Reader) next() (Frame, error) {
 	default:
 		return Frame{}, c.fail(fmt.Errorf("frame 1: %w", err))
 	}
-	f := Frame{Time: c.note(r), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments}
-	f.Place = c.places.of(place{c.appended, r.section, r.on, indexOf(r.octets, c.source.linkType())}, c.source)
+	at := c.places.of(place{c.appended, r.section, r.on, indexOf(r.octets, c.source.linkType())}, c.source)
+	shift := c.shift
+	if at < len(c.shifts) {
+		shift += c.shifts[at]
+	}
+	f := Frame{Time: c.note(r, shift), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
 	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link, c.source.byteOrder())
 	}
@@ -171,8 +176,8 @@ func (c *Reader) read(r *record) (start int, err error) {
 	}
 }
 
-// note counts a frame, and returns its time.
-func (c *Reader) note(r *record) int64 {
+// note counts a frame, and returns its time, to which a sorted capture's has so many ns added.
+func (c *Reader) note(r *record, shift int64) int64 {
 	if c.Frames == 0 {
 		c.first = r.at
 		c.First = time.Unix(0, r.at).UTC()
@@ -192,7 +197,7 @@ func (c *Reader) note(r *record) int64 {
 		c.Progress(c.Frames)
 	}
 	if c.window != nil {
-		return at + c.shift
+		return at + shift
 	}
 	return c.latest
 }

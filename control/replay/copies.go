@@ -374,7 +374,7 @@ func usual(all []int64) (lag int64, near int) {
 	}
 	lag = median(all)
 	for _, l := range all {
-		if l >= lag-tolerance(lag) && l <= lag+tolerance(lag) {
+		if max(l-lag, lag-l) <= tolerance(max(lag, -lag)) {
 			near++
 		}
 	}

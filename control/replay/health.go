@@ -59,6 +59,9 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		h.limit = DefaultConnections
 	}
 	h.copies = newCopies(c.Frames, h.capacity())
+	if len(c.places) > 1 {
+		h.clocks = newClocks()
+	}
 	if c.Frames > h.limit {
 		h.directions = &census{}
 		if c.Frames <= mostPlaces {
@@ -74,7 +77,8 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
-	h.copies.report(&h.builder, c.reader.Places())
+	h.copies.report(&h.builder, c.places)
+	h.clocks.report(&h.builder, c)
 	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
@@ -166,7 +170,12 @@ func (h *judge) learned() error {
 		}
 		h.found = h.begun
 		shared := h.directions == nil || h.begun <= h.flows.Capacity()
-		switch again := !h.copies.known() && h.copies.decide(); {
+		again := !h.copies.known() && h.copies.decide()
+		if h.clocks != nil && h.capture.shifts == nil {
+			h.capture.shifts = h.clocks.shifts(len(h.capture.places))
+			again = again || h.capture.shifts != nil
+		}
+		switch {
 		case !shared:
 			h.shares, h.directions = h.directions.shares(h.limit), nil
 		case !again:
@@ -252,7 +261,8 @@ type judge struct {
 	trace      *health.Trace // of a connection, once there is a report
 
 	copies     *copies
-	at         int // the place of the present frame
+	clocks     *clocks // nil: all frames are of one place
+	at         int     // the place of the present frame
 	reader     dissect.Reader
 	frame      dissect.Packet
 	parsed     *packet.Parsed // of frame
@@ -442,6 +452,7 @@ func (h *judge) learn(b []byte) {
 	if k := h.lookup(); k != nil {
 		if !h.copies.known() {
 			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.now)
+			h.clocks.sample(b, h.parsed, h.at, h.now)
 		}
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
 		h.learner.Sweep()

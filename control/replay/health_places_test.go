@@ -108,3 +108,42 @@ func inVXLAN(b []byte, length int) []byte {
 	udp[8], udp[14] = 8, 9
 	return append(outer, b...)
 }
+
+// TestDirectionsOfTwoClocks: requests and answers are captured at two places, whose clocks differ by more than any round trip.
+func TestDirectionsOfTwoClocks(t *testing.T) {
+	for _, c := range []struct {
+		behind int64 // ns: the clock of the answers
+		note   string
+	}{{0, ""}, {160 * msec, "160 ms before"}, {5000 * msec, "5 s before"}} {
+		job := lossy{op: endpoint.Write, bytes: 16384, messages: 60, timeout: 40 * msec, delay: [2]int64{60 * usec, 60 * usec}, rule: loses(100, 0, true)}
+		_, path := job.run(t, 1)
+		once := frames(t, readFile(t, path))
+		want := healthOf(t, rewritten(t, once))
+		var requests, answers []frame
+		for _, f := range once {
+			if f.octets[packet.EthernetLen+15] == once[0].octets[packet.EthernetLen+15] {
+				f.at += 60_000 * msec
+				requests = append(requests, f)
+			} else {
+				f.at += 60_000*msec - c.behind
+				answers = append(answers, f)
+			}
+		}
+		both := filepath.Join(t.TempDir(), "both.pcap")
+		if err := os.WriteFile(both, slices.Concat(readFile(t, rewritten(t, requests)), readFile(t, rewritten(t, answers))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := healthOf(t, both)
+		if g, w := got.Summary, want.Summary; g.Packets != w.Packets || g.Retransmitted != w.Retransmitted || g.NAKs != w.NAKs || g.Connections != 1 || g.NotPaired != 0 {
+			t.Errorf("%v behind: %+v, want %+v", c.behind, g, w)
+		}
+		for _, v := range got.Verdicts {
+			if v.Name != want.Verdicts[0].Name {
+				t.Errorf("%v behind: %+v, want %+v", c.behind, v, want.Verdicts)
+			}
+		}
+		if said := slices.ContainsFunc(got.Notes, func(n health.Note) bool { return n.Name == health.NoteClocks && strings.Contains(n.Text, c.note) }); said != (c.note != "") || len(got.Notes) > 1 {
+			t.Errorf("%v behind: notes %+v, want %q", c.behind, got.Notes, c.note)
+		}
+	}
+}
