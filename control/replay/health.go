@@ -451,7 +451,7 @@ func (h *judge) learn(b []byte) {
 	}
 	if k := h.lookup(); k != nil {
 		if !h.copies.known() {
-			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.now)
+			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.frames, h.now)
 			h.clocks.sample(b, h.parsed, h.at, h.now)
 		}
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
