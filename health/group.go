@@ -10,8 +10,8 @@ import (
 // mostPairs is how many of its pairs of hosts a verdict lists.
 const mostPairs = 64
 
-// Pair is one of several pairs of hosts, or places, that a verdict is about.
-type Pair struct {
+// About is one of several pairs of hosts, or places, that a verdict is about.
+type About struct {
 	Subject     string `json:"subject" doc:"The hosts, from the requester to the responder, or the one host."`
 	Evidence    string `json:"evidence" doc:"How it shows there."`
 	Connections int    `json:"connections" doc:"How many connections show it."`
@@ -71,7 +71,7 @@ func joined(each []Verdict) Verdict {
 		v := &each[i]
 		from[v.from], to[v.to] = true, true
 		if i < mostPairs {
-			sum.Pairs = append(sum.Pairs, Pair{v.Subject, v.Evidence, v.Connections, v.Weight})
+			sum.Pairs = append(sum.Pairs, About{v.Subject, v.Evidence, v.Connections, v.Weight})
 		}
 	}
 	sum.Subject = fmt.Sprintf("%d hosts", len(each))

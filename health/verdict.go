@@ -18,8 +18,8 @@ type Verdict struct {
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
 	// Pairs are those that the verdict is about, if they are several: the worst ones first.
-	Pairs  []Pair `json:"pairs,omitempty" doc:"The pairs of hosts that it is about, if they are several: the worst ones first, up to 64."`
-	Others int    `json:"other_pairs,omitempty" doc:"How many more there are."`
+	Pairs  []About `json:"pairs,omitempty" doc:"The pairs of hosts that it is about, if they are several: the worst ones first, up to 64."`
+	Others int     `json:"other_pairs,omitempty" doc:"How many more there are."`
 	// Commands are what to type, with a comment that says where.
 	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 

@@ -299,7 +299,7 @@ func (j *judged) compareVerdicts(c *rdmanet.Capture, r *health.Report) {
 	want := c.Expected()
 	got := map[rdmanet.Claim]bool{}
 	for _, v := range r.Verdicts {
-		for _, p := range append(v.Pairs, health.Pair{Subject: v.Subject})[:max(len(v.Pairs), 1)] {
+		for _, p := range append(v.Pairs, health.About{Subject: v.Subject})[:max(len(v.Pairs), 1)] {
 			got[rdmanet.Claim{Verdict: v.Name, Subject: subjectOf(p.Subject)}] = true
 		}
 	}
