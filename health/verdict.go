@@ -17,6 +17,9 @@ type Verdict struct {
 	Advice      string `json:"advice" doc:"What to change."`
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
+	// Pairs are those that the verdict is about, if they are several: the worst ones first.
+	Pairs  []About `json:"pairs,omitempty" doc:"The pairs of hosts that it is about, if they are several: the worst ones first, up to 64."`
+	Others int     `json:"other_pairs,omitempty" doc:"How many more there are."`
 	// Commands are what to type, with a comment that says where.
 	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 
@@ -110,7 +113,7 @@ func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Ep
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
-	if n := network(c.Scope); n != "" {
+	if n := Network(c.Scope); n != "" {
 		s += ", " + n
 	}
 	return s
@@ -224,9 +227,17 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	if c.How == GaveUp {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
+	advice := ""
+	switch {
+	case h.Responses.Packets > 0:
+	case peer.IsLinkLocalUnicast():
+		advice = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
+	case h.hops[0] == 1:
+		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
+	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
-		Advice: "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
+		Advice: advice + "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
 			"this one's, and its response's",
 	}, true
 }
