@@ -84,6 +84,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	}
 	if h.repeat.n > 0 {
 		h.toEpisodes(acked, p)
+	} else if s := h.recent.find(p.PSN); s != nil && !s.asks && !s.read {
+		h.flags |= unasked
 	}
 	if p.Syndrome>>5 == 0 {
 		h.answers.latest = p.Time
@@ -130,7 +132,7 @@ func (h *Half) toEpisodes(acked uint32, p *Packet) {
 		h.repeat.noteResponse(p.PSN, p.Time)
 	} else if p.Syndrome>>5 == 0 {
 		s := h.recent.find(p.PSN)
-		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks))
+		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks || h.flags&unasked != 0))
 	}
 }
 

@@ -20,7 +20,9 @@ const (
 	runFirst = 8            // CNPs that show the rate before
 	runMore  = 16           // those that show the rate after it, at least
 	runQueue = 64           // packets of its sender that wait in a queue before this place, at least, if it isn't known better
-	runRate  = 125_000_000. // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
+	runRate  = 125_000_000. // bytes/s
+	runLeast = 12_500_000.  // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
+	runOften = 10_000.      // CNPs/s. A NIC raises its rate again 300 us after a CNP at the earliest (DCQCN's timer), so between these it only falls
 )
 
 // cnpOfRun notes a CNP of a run.
@@ -59,6 +61,9 @@ func (r *Reaction) judgeRun() {
 	before, often := rate(s.marks[0], s.marks[1])
 	after, still := rate(free, latest)
 	switch {
+	case still >= runOften && after >= 2*runLeast: // so many CNPs would have brought it down to the least rate
+		r.Episodes++
+		r.Ignored += s.CNPs
 	case before < runRate:
 	case after*10 < before*9:
 		r.Episodes++
