@@ -38,6 +38,7 @@ type episode struct {
 	responses  Amount // of READs
 	cause      Cause  // as it seemed at its beginning
 	flags      uint32
+	id         uint16 // of the first packet that was sent again
 }
 
 const (
@@ -100,6 +101,16 @@ func (r *repeat) latestEpisode() *episode {
 		return nil
 	}
 	return &r.list[r.n-1]
+}
+
+// beganWith is the latest episode that began with a PSN; nil: none of the latest ones did.
+func (r *repeat) beganWith(psn uint32) *episode {
+	for i := r.n - 1; i >= 0; i-- {
+		if r.list[i].psn == psn {
+			return &r.list[i]
+		}
+	}
+	return nil
 }
 
 func (r *repeat) close() {
@@ -318,7 +329,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 
 // opening is what is known of an episode at its beginning.
 func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
+	o := episode{psn: p.PSN, id: p.ID, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
 	}
