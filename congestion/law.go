@@ -97,8 +97,8 @@ func (l *Law) target(fair, depth float64, loop int64, resumes bool) float64 {
 	return l.Line - drain
 }
 
-// Urgency is how far the queue is above its reference: 1 up to there.
-func (l *Law) Urgency(depth float64) float64 { return max(1, depth/l.Reference) }
+// urgency is how far the queue is above its reference: 1 up to there.
+func (l *Law) urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 
 // Notifies reports whether senders are notified of a queue of a depth.
 func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }
@@ -112,9 +112,9 @@ func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }
 // Measures reports whether flows' rates are measured.
 func (l *Law) Measures(depth float64) bool { return depth > l.Reference/8 }
 
-// Spacing is the least time between two CNPs to a flow, for senders on which one CNP has little or no effect that could be seen. It halves while a queue is long
-// and CNPs have no effect on it, and doubles once it is short. The zero Spacing has not begun.
-type Spacing struct {
+// Patience is how long the effect of a CNP may take to be seen while the loop's delay isn't known. It becomes a quarter while a queue is long and CNPs have no effect on
+// it, and four times as long once it is short. The zero Patience has not begun.
+type Patience struct {
 	NS     int64
 	at     int64
 	depth  float64
@@ -122,36 +122,36 @@ type Spacing struct {
 }
 
 const (
-	lawSpacing      = 60_000 // ns; more than DCQCN's rate timer, 55 us: a CNP lowers the target rate only after an increase
-	lawSpacingLeast = 4_000
-	lawPatience     = 200_000   // ns, the least time in which CNPs have an effect on a queue
-	lawPatienceMost = 2_000_000 // ns, the same while the loop's delay isn't known
-	lawDraining     = 0.97      // of the depth before: the queue drains
-	lawSlowing      = 0.75      // of the growth before: the queue grows more slowly
+	lawSpacing       = 60_000    // ns, about the time between two requests to a flow; DCQCN's rate timer is 55 us
+	lawPatience      = 200_000   // ns, the least time in which CNPs have an effect on a queue
+	lawPatienceLeast = 8_000     // ns
+	lawPatienceMost  = 2_048_000 // ns
+	lawDraining      = 0.97      // of the depth before: the queue drains
+	lawSlowing       = 0.75      // of the growth before: the queue grows more slowly
 )
 
 // Update takes the queue's depth at a time (ns), and the bytes that it still takes.
-func (s *Spacing) Update(l *Law, now int64, depth, space float64, loop int64) {
-	if s.NS == 0 {
-		*s = Spacing{NS: lawSpacing, at: now, depth: depth}
+func (p *Patience) Update(l *Law, now int64, depth, space float64, loop int64) {
+	if p.NS == 0 {
+		*p = Patience{NS: lawPatienceMost, at: now, depth: depth}
 	}
-	elapsed := now - s.at
-	growth := (depth - s.depth) / float64(max(elapsed, 1))
-	if elapsed >= 0 && elapsed < s.patience(space, growth, loop) {
+	elapsed := now - p.at
+	growth := (depth - p.depth) / float64(max(elapsed, 1))
+	if elapsed >= 0 && elapsed < p.interval(space, growth, loop) {
 		return
 	}
 	switch {
 	case depth < l.Reference:
-		s.NS = min(2*s.NS, lawSpacing)
-	case depth > 2*l.Reference && depth > lawDraining*s.depth && growth >= lawSlowing*s.growth:
-		s.NS = max(s.NS/2, lawSpacingLeast)
+		p.NS = min(4*p.NS, lawPatienceMost)
+	case depth > 2*l.Reference && depth > lawDraining*p.depth && growth >= lawSlowing*p.growth:
+		p.NS = max(p.NS/4, lawPatienceLeast)
 	}
-	s.at, s.depth, s.growth = now, depth, growth
+	p.at, p.depth, p.growth = now, depth, growth
 }
 
-// patience is the time in which CNPs have an effect on the queue, ns. While the loop's delay isn't known, the effect may come late, or be too weak to be seen. A
-// CNP too many costs throughput, one too few packets: so the less time is left until the queue overflows, the shorter is the patience.
-func (s *Spacing) patience(space, growth float64, loop int64) int64 {
+// interval is the time in which CNPs have an effect on the queue, ns. While the loop's delay isn't known, the effect may come late, or be too weak to be seen. A
+// CNP too many costs throughput, one too few packets: so the less time is left until the queue overflows, the sooner it is judged.
+func (p *Patience) interval(space, growth float64, loop int64) int64 {
 	if loop > 0 {
 		return max(lawPatience, 3*(loop+lawSpacing))
 	}
@@ -160,7 +160,7 @@ func (s *Spacing) patience(space, growth float64, loop int64) int64 {
 		left = min(left, space/growth)
 	}
 	least := int64(lawPatience * 3 / 2)
-	if s.NS < lawSpacing {
+	if p.NS < lawPatienceMost {
 		least = lawSpacing
 	}
 	return max(int64(left*left/lawPatienceMost), least)

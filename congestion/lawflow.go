@@ -117,15 +117,15 @@ func (f *LawFlow) Released() { f.limit, f.before = 0, 0 }
 
 // LawState is what a decision about a flow depends on besides the flow and its sender.
 type LawState struct {
-	Law     *Law
-	Now     int64 // ns
-	Fair    float64
-	Depth   float64
-	Space   float64 // bytes that the queue still takes
-	Loop    int64   // delay of the control loop, ns; 0: not known
-	Spacing int64   // of Spacing
-	Polled  int64   // time between two polls of the port, ns
-	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
+	Law      *Law
+	Now      int64 // ns
+	Fair     float64
+	Depth    float64
+	Space    float64 // bytes that the queue still takes
+	Loop     int64   // delay of the control loop, ns; 0: not known
+	Patience int64   // of Patience
+	Polled   int64   // time between two polls of the port, ns
+	Rate     float64 // of the flow, or if it is too slow for that, of all such flows of its sender
 }
 
 // Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
@@ -154,32 +154,23 @@ const (
 	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
-// CNP decides whether a flow above F is due a CNP. random is from 0 to 1. The probability is the excess, divided by the effect of a CNP, and grows with the queue. The
-// excess is that of the rate that the sender is expected to have.
-func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
+// CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above F, the closer together they come.
+func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
-	spacing := s.spacing(c)
 	overflows := f.overflows(c)
-	if overflows || f.hidden(c, s) {
-		spacing = lawSpacingLeast
-	} else if over := min(c.Rate, f.expected(c, s)) / c.Fair; over >= lawFar {
-		// As many as halve the rate down to F, within the time after which their effect is seen: a NIC that reacts to each is there at once, and none goes below F.
-		spacing = min(spacing, max(int64(float64(s.delay(c)+lawWindow)/math.Log2(over)), lawSpacingLeast))
-	}
-	elapsed := since(c.Now, f.asked)
-	if f.asked != 0 && elapsed < spacing {
+	over := min(c.Rate, f.expected(c, s)) / c.Fair
+	if over <= 1 && !overflows {
 		return false
 	}
-	if c.Polled > spacing && c.Polled < lawWindowGap/10 && f.asked != 0 && elapsed > spacing {
-		f.asked = max(f.asked+uint32(spacing>>tickShift), tick(c.Now-spacing)) // a gateway that polls seldom may send two at once
-	} else {
-		f.asked = tick(c.Now)
+	spacing := int64(lawSpacingLeast)
+	if !overflows && !f.hidden(c, s) {
+		spacing = max(int64(float64(s.Spacing)/(over*over)), lawSpacingLeast)
 	}
-	if overflows {
-		return true
+	if f.asked != 0 && since(c.Now, f.asked) < spacing {
+		return false
 	}
-	rate := min(c.Rate, f.expected(c, s))
-	return rate > c.Fair && random < c.Law.Urgency(c.Depth)*(1-c.Fair/rate)/float64(s.Effect)
+	f.asked = tick(c.Now)
+	return true
 }
 
 // overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. That is proof enough
@@ -216,7 +207,7 @@ func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 		s.watches(c, f, flow, 0)
 	}
 	f.limit, f.sent = float32(rate), tick(c.Now)
-	if cut := f.limit * (1 - s.Effect); cut < lawDeep*f.before && c.Spacing > lawSpacing/2 {
+	if cut := f.limit * (1 - s.Effect); cut < lawDeep*f.before && c.Patience > lawPatienceMost/4 {
 		f.watched, f.before = f.sent, -lawSeen*cut
 	}
 }
@@ -246,7 +237,7 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 		}
 		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; one that has only begun may have a rate soon
 	}
-	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth)) {
+	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.urgency(c.Depth)) {
 		return 0
 	}
 	return uint16(min(max(100*(1-c.Fair/limit), 0)+random, 99))

@@ -1,10 +1,13 @@
 package congestion
 
+import "math"
+
 // LawSender is what the law has learned of a sender, from notifications to it and the rates that follow. The zero LawSender has learned nothing.
 type LawSender struct {
-	Delay  float32 // of the control loop: from a notification to the rate that follows, ns; 0: not known
-	Effect float32 // part by which a CNP lowers a flow's rate; 0: not known
-	Line   float32 // the highest rate at which it may have sent a flow
+	Spacing float32 // of CNPs to a flow of it that is just above F, ns
+	Delay   float32 // of the control loop: from a notification to the rate that follows, ns; 0: not known
+	Effect  float32 // part by which a CNP lowers a flow's rate; 0: not known
+	Line    float32 // the highest rate at which it may have sent a flow
 
 	blind   uint8   // repeated requests for a rate while the loop's delay was not known, at most mostBlind
 	checked bool    // the effect of the notification at `at` was taken
@@ -17,24 +20,27 @@ type LawSender struct {
 	bytes    float32 // of these since `since`
 	since    int64   // ns
 	known    uint32  // when `together` was first known, ticks; 0: never
+	spaced   uint32  // when the spacing was adjusted, ticks
 }
 
 const (
-	lawEffect      = 0.5 // of a CNP, at first and at most: DCQCN's first cut
-	lawEffectLeast = 0.05
-	lawEffectShare = 4       // a new effect of a CNP counts this part
-	lawWeak        = 0.15    // a CNP with less effect needs others soon
-	lawSpacingFast = 50_000  // ns, of the first CNPs: DCQCN lowers the rate once in this time
-	lawUnknownWait = 200_000 // ns until a rate may be asked for again while the loop's delay isn't known
-	mostBlind      = 4
-	lawWatchMost   = 20_000_000
-	lawLoopMost    = 5_000_000 // ns, of the loop's delay: it is within a data centre, and a NIC's reaction is a part of it
-	lawHides       = 2         // times a flow's rate: that of all the sender's flows, from which on QPs hide each other's limits
-	lawDeeply      = 1.25      // times F, a flow's rate from which on that matters
+	lawEffect       = 0.5 // of a CNP, at first and at most: DCQCN's first cut
+	lawEffectLeast  = 0.05
+	lawEffectShare  = 4         // a new effect of a CNP counts this part
+	lawSpacingFirst = 100_000   // ns
+	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in it is all that counts
+	lawSpacingMost  = 1_000_000 // ns
+	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times F becomes an x-th
+	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
+	mostBlind       = 4
+	lawWatchMost    = 20_000_000
+	lawLoopMost     = 5_000_000 // ns, of the loop's delay: it is within a data centre, and a NIC's reaction is a part of it
+	lawHides        = 2         // times a flow's rate: that of all the sender's flows, from which on QPs hide each other's limits
+	lawDeeply       = 1.25      // times F, a flow's rate from which on that matters
 )
 
 // Begin is a sender of which nothing is known.
-func (s *LawSender) Begin() { *s = LawSender{Effect: lawEffect} }
+func (s *LawSender) Begin() { *s = LawSender{Effect: lawEffect, Spacing: lawSpacingFirst} }
 
 // Arrives takes a packet of a flow above F.
 func (s *LawSender) Arrives(now int64, bytes uint32) {
@@ -81,19 +87,7 @@ func (s *LawSender) unseen(c *LawState) int64 {
 	if d := s.delay(c); d > 0 {
 		return d + lawWindowAll + c.polled()
 	}
-	part := float64(c.Spacing) / lawSpacing
-	return int64(lawPatienceMost * part * part)
-}
-
-// spacing is the least time between two CNPs to a flow of the sender, ns.
-func (s *LawSender) spacing(c *LawState) int64 {
-	switch {
-	case s.delay(c) == 0:
-		return min(c.Spacing, lawSpacingFast)
-	case s.Effect >= lawWeak:
-		return lawSpacing
-	}
-	return c.Spacing
+	return c.Patience
 }
 
 // afterResume is the rate of a sender after an unconditional Resume, which adds at most half of its line rate (draft-tian 9).
@@ -114,6 +108,7 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 	delay := int64(0)
 	switch f.kind() {
 	case byCNP:
+		s.space(c, f, window)
 		if d := s.delay(c); s.flow == flow && d > 0 && !s.checked && c.Now-window >= s.at+d {
 			s.checked = true
 			s.Effect += (1 - f.rate/s.rate - s.Effect) / lawEffectShare
@@ -135,4 +130,14 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 		s.Delay += (min(float32(delay), 2*s.Delay) - s.Delay) / 4
 	}
 	return true
+}
+
+// space adjusts the spacing of CNPs after a window, which took so many ns: those to a flow that stays above F come closer together, those to one that has fallen below
+// it further apart. So a spacing is found at which the flow's mean rate is F, whatever the NIC does with a CNP, and however fast it comes back.
+func (s *LawSender) space(c *LawState, f *LawFlow, window int64) {
+	elapsed := min(since(c.Now, s.spaced), window) // the sender may have many flows
+	s.spaced = tick(c.Now)
+	excess := max(math.Log(float64(f.rate)/c.Fair), -1) // one that has ended is far below
+	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / lawSpacingTime))
+	s.Spacing = min(max(s.Spacing, lawSpacingLeast), lawSpacingMost)
 }

@@ -25,7 +25,7 @@ type lawState struct {
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
-	spacing  congestion.Spacing
+	patience congestion.Patience
 }
 
 const (
@@ -113,7 +113,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	space := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
 	l.updateFair(&t, depth, space)
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: space, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: space, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
 	}
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
 	if notifies || resumes || c.Policy.Drain {
