@@ -2,6 +2,9 @@ package health
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
+// firstAnswers are so many that they tell whether a responder acknowledges what did not ask for it.
+const firstAnswers = 64
+
 // response follows a packet of the responder.
 func (h *Half) response(p *Packet) {
 	if h.pending.set && carriesData(p.Opcode) && returnsData(h.pending.packet.Opcode) {
@@ -84,8 +87,10 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	}
 	if h.repeat.n > 0 {
 		h.toEpisodes(acked, p)
-	} else if s := h.recent.find(p.PSN); s != nil && !s.asks && !s.read {
-		h.flags |= unasked
+	} else if h.Responses.Packets <= firstAnswers {
+		if s := h.recent.find(p.PSN); s != nil && !s.asks && !s.read {
+			h.flags |= unasked
+		}
 	}
 	if p.Syndrome>>5 == 0 {
 		h.answers.latest = p.Time
