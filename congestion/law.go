@@ -15,6 +15,7 @@ type Law struct {
 	Line      float64 // rate of the line
 	Reference float64 // depth that the queue should have
 	Full      float64 // depth from which on senders are notified as if the queue overflowed; the rest of its capacity is for what arrives before they slow down
+	ByFlow    bool    // F is the fair rate of a flow instead; those of a sender that are too slow for a rate of their own count as one
 }
 
 // Constants of the law. scripts/effect sensitivity prints the effect of half and double of each.

@@ -160,7 +160,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestSlowRates: a flow whose rate can't be measured is asked for the part by which all such flows of its sender exceed F, at most half, and gets all of it back.
+// TestSlowRates: a flow whose rate can't be measured is asked for the part by which all such flows of its sender exceed F, at most half, and gets all of it back. A sender's first
+// ones aren't asked: they may have a rate soon.
 func TestSlowRates(t *testing.T) {
 	l := congestion.NewLaw(1e9, 4_000_000, 0)
 	var f congestion.LawFlow
@@ -170,6 +171,11 @@ func TestSlowRates(t *testing.T) {
 		c.Now += 4_000_000
 		f.Add(c.Now, 4096)
 	}
+	c.Rate = 4 * c.Fair
+	if percent := f.Reduce(&c, &s, 0); percent != 0 {
+		t.Errorf("the first flow of a sender is asked, by %d percent", percent)
+	}
+	c.Slow = 200_000
 	for _, q := range []struct {
 		together float64 // F
 		percent  uint16

@@ -48,7 +48,8 @@ const (
 	lawSlowFlow  = 200_000                             // ns after which a window with few packets can only lower the rate
 )
 
-func tick(now int64) uint32 { return uint32(now >> tickShift) }
+// tick is a time in units of 64 ns, modulo 2^32: 275 s. It is never 0, which stands for no time.
+func tick(now int64) uint32 { return max(uint32(now>>tickShift), 1) }
 
 func since(now int64, at uint32) int64 { return int64(tick(now)-at) << tickShift }
 
@@ -126,6 +127,7 @@ type LawState struct {
 	Patience int64   // of Patience
 	Polled   int64   // time between two polls of the port, ns
 	Rate     float64 // of the flow, or if it is too slow for that, of all such flows of its sender
+	Slow     int64   // time for which the sender has had such flows, ns
 }
 
 // Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
@@ -232,10 +234,10 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 	elapsed := since(c.Now, f.asked)
 	limit, other := f.believed(c, s)
 	if f.rate == 0 {
-		if since(c.Now, f.began) < lawSlowFlow || f.asked != 0 && elapsed < s.wait(c) {
+		if c.Slow < lawSlowFlow || f.asked != 0 && elapsed < s.wait(c) {
 			return 0
 		}
-		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; one that has only begun may have a rate soon
+		return uint16(100*min(max(1-c.Fair/c.Rate, 0), lawEffect) + random) // the same part of all of them; a sender's first ones may have a rate soon
 	}
 	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.urgency(c.Depth)) {
 		return 0
@@ -272,7 +274,7 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.before = float32(limit)
 	f.limit = f.before
 	f.limit *= 1 - float32(percent)/100
-	f.asked = max(tick(c.Now), 1)
+	f.asked = tick(c.Now)
 	f.count |= countReduced
 	if percent >= 30 {
 		s.watches(c, f, flow, (float64(f.limit)+c.Rate)/2)
@@ -308,7 +310,7 @@ func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
 		}
 	}
 	f.count &^= countReduced
-	f.asked = max(tick(c.Now), 1)
+	f.asked = tick(c.Now)
 }
 
 const (

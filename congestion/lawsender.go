@@ -51,7 +51,7 @@ func (s *LawSender) Arrives(now int64, bytes uint32) {
 		s.together = s.bytes / float32(elapsed)
 		s.bytes, s.since = 0, now
 		if s.known == 0 {
-			s.known = max(tick(now), 1)
+			s.known = tick(now)
 		}
 	}
 	s.bytes += float32(bytes)

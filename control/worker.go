@@ -101,7 +101,7 @@ func (r *idler) pause(w *dataplane.Worker, moved int) time.Duration {
 		r.empty = 0
 		return 0
 	}
-	if r.empty++; r.empty < r.polls || w.Requested() { // each step copies only some of the flows that a client waits for
+	if r.empty++; r.empty < r.polls || w.Requested() != nil { // each step copies only some of the flows that a client waits for
 		return 0
 	}
 	sleep := shortSleep

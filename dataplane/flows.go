@@ -2,8 +2,8 @@ package dataplane
 
 import (
 	"iter"
-	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/mailbox"
 	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -11,10 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-const (
-	entriesBusy = 32  // entries of the flow table that a step with frames copies to a snapshot
-	entriesIdle = 128 // and without frames: some 10 us, during which a device's ring must hold arriving frames
-)
+// entriesAtOnce are the entries of the flow table that a step copies to a snapshot. Frames that arrive meanwhile wait in a device's ring: of a large table each entry may take 2 us.
+const entriesAtOnce = 32
 
 // Snapshot asks a worker for the records of its flows, as many as fit. A flow's counters are plain words of its worker, so no other
 // goroutine may read them while it runs: the worker copies some at the end of each step, and the caller waits.
@@ -61,22 +59,8 @@ func (b *Between) has(k *flowtable.Key) bool {
 	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
 }
 
-// snapshots is how a worker gets the snapshots to fill, one at a time. Any goroutine may call the methods.
-type snapshots struct {
-	asked atomic.Pointer[Snapshot]
-}
-
-// Ask gives the worker a snapshot to fill, which belongs to the worker until Asked is false. It returns false if the worker has another one.
-func (a *snapshots) Ask(s *Snapshot) bool { return a.asked.CompareAndSwap(nil, s) }
-
-// Asked is true until the worker has filled the snapshot.
-func (a *snapshots) Asked(s *Snapshot) bool { return a.asked.Load() == s }
-
-// Requested reports whether the worker has a snapshot to fill.
-func (a *snapshots) Requested() bool { return a.asked.Load() != nil }
-
-// Forget withdraws a snapshot, and ends one that is filled. The worker may be filling it, so a caller that withdraws it must not read it again.
-func (a *snapshots) Forget(s *Snapshot) { a.asked.CompareAndSwap(s, nil) }
+// snapshots is how a worker gets the snapshots to fill, one at a time.
+type snapshots = mailbox.Request[Snapshot]
 
 // fill copies flows into the snapshot, a few a step. It reports whether that was all.
 func (s *Snapshot) fill(w *Worker) bool {
@@ -91,12 +75,8 @@ func (s *Snapshot) fill(w *Worker) bool {
 		s.fillFromQueue(w, s.Queue)
 		return true
 	}
-	n := entriesBusy
-	if w.state.Moved == 0 {
-		n = entriesIdle
-	}
 	high := w.state.Flows.High()
-	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
+	for n := entriesAtOnce; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
 		s.At++
 		if !w.state.Flows.State(s.At).Live() || s.Between != nil && !s.Between.has(w.state.Flows.Key(s.At)) {
 			continue

@@ -144,7 +144,7 @@ func FuzzWorker(f *testing.F) {
 		way := &passage{t: t}
 		p := proxiedHalf(t)
 		above(p)
-		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 4096, Buffers: 64, Flows: 8, Frames: 32, Sent: way.sent})
+		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 4096, Buffers: 64, Flows: 8, Frames: 32, Sent: way.sent, Change: onPages(t)})
 		for range 2 {
 			for port := range 2 {
 				length := uint32(len(frame)) + uint32(more)

@@ -33,7 +33,7 @@ func FuzzProxyNode(f *testing.F) {
 		if fromWAN {
 			port = wan
 		}
-		r := testkit.New(t, testkit.Setup{Policy: policy, Static: static, Rate: 10e9, Flows: 16, Frames: 64, Buffers: 160})
+		r := testkit.New(t, testkit.Setup{Policy: policy, Static: static, Rate: 10e9, Flows: 16, Frames: 64, Buffers: 160, Change: onPages(t)})
 		r.Inject(t, fabric, flow)
 		r.Drain()
 		r.Take(wan)

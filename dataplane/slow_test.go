@@ -9,7 +9,9 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // member is a sender of a crowd.
@@ -36,18 +38,26 @@ type crowd struct {
 	members  []member
 	line     float64 // bytes/ns
 	capacity int
-	depth    uint64 // in the last half of the time, the most
+	depth    uint64                        // in the last half of the time, the most
+	heard    func(m *member, s inmem.Sent) // a notification; nil: nobody listens
 }
 
 const gigabit = 0.125 // bytes/ns
 
 // newCrowd is a crowd in front of a line of a rate (bytes/ns) and a queue of a capacity (bytes).
 func newCrowd(t testkit.T, workers int, line float64, capacity, frames int, members ...member) *crowd {
+	return newCrowdWith(func(*testkit.Setup) {}, t, workers, line, capacity, frames, members...)
+}
+
+// newCrowdWith is newCrowd with another setup.
+func newCrowdWith(change func(*testkit.Setup), t testkit.T, workers int, line float64, capacity, frames int, members ...member) *crowd {
 	c := &crowd{t: t, members: members, line: line, capacity: capacity}
 	rate := uint64(8e9 * line)
 	p := notifying(byAnything...)
 	p.Ports[wan].Law = congestion.NewLaw(rate, uint64(capacity), 0)
-	c.Rig = testkit.New(t, testkit.Setup{Workers: workers, Policy: p, Rate: rate, Capacity: uint64(capacity), Frames: frames, Buffers: 2*frames + 4096, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent})
+	setup := testkit.Setup{Workers: workers, Policy: p, Rate: rate, Capacity: uint64(capacity), Frames: frames, Buffers: 2*frames + 4096, BufferSize: 128, Burst: 64, Flows: 1 << 15, Sent: c.sent}
+	change(&setup)
+	c.Rig = testkit.New(t, setup)
 	for i := range members {
 		m := &c.members[i]
 		f := data(true, 0)
@@ -71,6 +81,9 @@ func (c *crowd) sent(_ int, s inmem.Sent) {
 	m := &c.members[binary.BigEndian.Uint32(s.Octets[to+12:])&0xffff-1]
 	m.asked++
 	m.first = min(m.first, c.Now)
+	if c.heard != nil {
+		c.heard(m, s)
+	}
 	if m.obeys {
 		m.pace = max(m.pace/2, 0.01)
 	}
@@ -136,6 +149,80 @@ func TestHidingSenders(t *testing.T) {
 			}
 			if greedy.obeys && c.depth == 4_000_000 {
 				t.Error("the queue is full, though the greedy one obeys")
+			}
+			c.Drain()
+			c.Close(t)
+		})
+	}
+}
+
+// TestFairBetweenFlows: a sender of ten QPs has the most, and each of its flows the least. Between senders it is asked, and nobody else; between flows the others are, and it isn't. Slow
+// QPs are no way to more in either case.
+func TestFairBetweenFlows(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		flows      bool
+		qps        int
+		many, less bool // whether the sender of many QPs is asked, and those of one
+	}{
+		{"senders", false, 10, true, false},
+		{"flows", true, 10, false, true},
+		{"senders, slow QPs", false, 300, true, false},
+		{"flows, slow QPs", true, 300, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			of := func(part float64, qps int) member { return member{rate: part * gigabit, qps: qps, size: 1024} }
+			g := newCrowdWith(func(s *testkit.Setup) { s.Policy.Ports[wan].Law.ByFlow = c.flows }, t, 1, gigabit, 4_000_000, 1<<14, of(0.57, c.qps), of(0.26, 1), of(0.22, 1))
+			g.run(150_000_000)
+			for i, want := range []bool{c.many, c.less, c.less} {
+				if n := g.members[i].asked; (n >= 10) != want || (n > 0) != want {
+					t.Errorf("sender %d was asked %d times, expected that: %v", i, n, want)
+				}
+			}
+			g.Drain()
+			g.Close(t)
+		})
+	}
+}
+
+// TestRotatingQPs: a sender that rotates over QPs, or sends datagrams to another QP each, is asked for a rate as one with a single QP is, and each notification names a QP that sends now: one that has just come, and not
+// the one that was asked before.
+func TestRotatingQPs(t *testing.T) {
+	const first, behind = 100, 50_000 // QPs of the receiver, and how far the sender's are above them
+	for name, m := range map[string]member{
+		"60 QPs, bursts of 7":   {qps: 60, together: 7},
+		"300 QPs":               {qps: 300},
+		"10 QPs, bursts of 100": {qps: 10, together: 100},
+		"datagrams":             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.rate, m.size = 1.25*gigabit, 4096
+			var pairs []pairing.QPPair
+			for qp := range uint32(m.qps) {
+				pairs = append(pairs, pairing.QPPair{Source: address("fd00:18::1:1"), Destination: address(data(true, 0).Dst), SourceQP: first + qp + behind, DestinationQP: first + qp})
+			}
+			static, err := pairing.NewQPMap(pairs, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCrowdWith(func(s *testkit.Setup) {
+				s.Static = static
+				s.Policy.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{grant("fd00:18::/32", packet.LongHaulCNP)})
+			}, t, 1, gigabit, 4_000_000, 1<<14, m, member{rate: 0.1 * gigabit, qps: 1, size: 1024})
+			late := 0
+			c.heard = func(m *member, s inmem.Sent) {
+				_, p := kindOf(testkit.Sent{Octets: s.Octets, Length: s.Length})
+				now := 77 // of the datagrams
+				if m.qps > 0 {
+					now = first + behind + (m.sent-1)/m.together%m.qps
+				}
+				if int(p.DestQP) != now {
+					late++
+				}
+			}
+			c.run(60_000_000)
+			if rotating, other := &c.members[0], &c.members[1]; rotating.asked < 10 || other.asked > 0 || late > 0 {
+				t.Errorf("asked %d times, of these %d for a QP that doesn't send; the other sender %d times", rotating.asked, late, other.asked)
 			}
 			c.Drain()
 			c.Close(t)

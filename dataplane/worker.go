@@ -77,7 +77,7 @@ func (w *Worker) Step() int {
 	if s.Now >= w.histograms.due {
 		w.histograms.sample(s.Now, s.Egress, s.ID == 0)
 	}
-	if asked := w.asked.Load(); asked != nil && asked.fill(w) {
+	if asked := w.Requested(); asked != nil && asked.fill(w) {
 		w.Forget(asked)
 	}
 	return s.Moved

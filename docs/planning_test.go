@@ -153,9 +153,7 @@ flows: {capacity: %d, paired: %[1]d}`, 2*connections))
 		t.Fatal(err)
 	}
 	p.time = stepper.New(p.plane, []*inmem.Backend{p.backend}, 1e9)
-	for i, op := range [...]packet.Opcode{packet.RCSendOnly, packet.RCAcknowledge} {
-		p.frames[i] = testkit.RoCE{Src: "fd00:1::", Dst: "fd00:2::", Opcode: op, Flags: uint8(1-i) << 7, Size: 256}.Frame()
-	}
+	p.frames = plannedFrames()
 	t.Cleanup(func() {
 		p.time.Drain()
 		p.plane.Worker(0).Close()
@@ -166,6 +164,14 @@ flows: {capacity: %d, paired: %[1]d}`, 2*connections))
 	debug.FreeOSMemory()
 	p.before = resident(t)
 	return p
+}
+
+// plannedFrames are a request and an acknowledgement.
+func plannedFrames() (frames [2][]byte) {
+	for i, op := range [...]packet.Opcode{packet.RCSendOnly, packet.RCAcknowledge} {
+		frames[i] = testkit.RoCE{Src: "fd00:1::", Dst: "fd00:2::", Opcode: op, Flags: uint8(1-i) << 7, Size: 256}.Frame()
+	}
+	return frames
 }
 
 // exchange makes each connection send a request, which its receiver acknowledges, a number of times, each time in another order.
@@ -188,6 +194,13 @@ func (p *planned) exchange(t *testing.T, times int) {
 
 // inject makes a packet of a connection arrive.
 func (p *planned) inject(t *testing.T, i uint32, from int) {
+	if !p.give(i, from) {
+		t.Fatal("no buffer is free")
+	}
+}
+
+// give makes a packet of a connection arrive, if a buffer is free.
+func (p *planned) give(i uint32, from int) bool {
 	const src, dst, port, qp, psn = 14 + 8 + 12, 14 + 24 + 12, 14 + 40, 14 + 48 + 5, 14 + 48 + 9
 	b := p.frames[from]
 	var hosts, qps [2]uint32
@@ -199,9 +212,7 @@ func (p *planned) inject(t *testing.T, i uint32, from int) {
 	binary.BigEndian.PutUint16(b[port:], packet.SourcePort(qps[0], qps[1]))
 	put24(b[qp:], qps[1-from])
 	put24(b[psn:], i*40503+p.psn)
-	if !p.backend.Inject(from, b, uint32(len(b))) {
-		t.Fatal("no buffer is free")
-	}
+	return p.backend.Inject(from, b, uint32(len(b)))
 }
 
 // step steps until all frames have been received, and counts the time.

@@ -216,6 +216,13 @@ func (s *copies) end(c *Counts, sentAgain *Amount, next uint32) {
 // can't have sent it alone.
 func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 	s := h.recent.find(p.PSN)
+	if o := h.repeat.beganWith(p.PSN); o != nil && o.flags&(missed|upstream) != 0 && o.flags&wasLate == 0 && h.ids.known(p.ID) && int16(p.ID-o.id) < 0 {
+		o.flags |= wasLate
+		if s != nil {
+			s.lost = false
+		}
+		return o.flags&missed != 0 && h.LostUpstream > 0
+	}
 	switch {
 	case s == nil || !s.lost || h.LostUpstream == 0:
 		return false

@@ -2,6 +2,9 @@ package health
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
+// firstAnswers are so many that they tell whether a responder acknowledges what did not ask for it.
+const firstAnswers = 64
+
 // response follows a packet of the responder.
 func (h *Half) response(p *Packet) {
 	if h.pending.set && carriesData(p.Opcode) && returnsData(h.pending.packet.Opcode) {
@@ -84,6 +87,10 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	}
 	if h.repeat.n > 0 {
 		h.toEpisodes(acked, p)
+	} else if h.Responses.Packets <= firstAnswers {
+		if s := h.recent.find(p.PSN); s != nil && !s.asks && !s.read {
+			h.flags |= unasked
+		}
 	}
 	if p.Syndrome>>5 == 0 {
 		h.answers.latest = p.Time
@@ -130,7 +137,7 @@ func (h *Half) toEpisodes(acked uint32, p *Packet) {
 		h.repeat.noteResponse(p.PSN, p.Time)
 	} else if p.Syndrome>>5 == 0 {
 		s := h.recent.find(p.PSN)
-		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks))
+		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks || h.flags&unasked != 0))
 	}
 }
 

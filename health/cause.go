@@ -17,7 +17,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return RNR
 	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
-	case o.nak != 0 && h.obeys(o.at-o.nak):
+	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
@@ -60,7 +60,9 @@ func (o *episode) lost(h *Half) bool {
 	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
 		return false
 	case o.answer != 0:
-		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer)
+		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer) || o.flags&ofRead == 0 && o.answered != 0 && h.slow(o.at-o.answered)
+	case o.flags&ofRead != 0 && h.clean.n > 0 && o.at-max(o.sent, o.first, o.back) <= h.clean.most*5/4: // an answer may just have come
+		return false
 	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
 	case h.clean.n >= 2 && o.asked != 0:
@@ -89,7 +91,11 @@ func (t *timing) longestReaction(read bool) (most int64) {
 // incomplete reports whether what was captured doesn't show what the requester has got, and when: frames are missing, or the clocks of the directions differ.
 func (h *Half) incomplete() bool {
 	const part = 50
-	return h.clocksDiffer() || (h.NotCaptured+h.reads.holes.missing())*part > h.Requests.Packets+h.Responses.Packets
+	missed := h.NotCaptured + h.reads.holes.missing()
+	if h.provenUp == 0 && h.RNRNAKs > 0 { // all behind what was refused is sent again: also what the capture missed
+		missed += h.LostUpstream
+	}
+	return h.clocksDiffer() || missed*part > h.Requests.Packets+h.Responses.Packets
 }
 
 // clocksDiffer reports whether the directions are recorded by different clocks: answers pass before their requests, or a requester goes back before there was
@@ -163,7 +169,7 @@ func (o *episode) implied(h *Half) bool {
 // after what was sent again is to an earlier packet. And a responder gives at most one answer to each packet: if more come than packets were sent again, one is
 // to an earlier packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time later.
 func (o *episode) answeredEarly(h *Half) bool {
-	if h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) { // who isn't ready answers the same packet in different ways
+	if o.flags&missed != 0 || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) { // who isn't ready answers the same packet in different ways
 		return false
 	}
 	if o.came != 0 && o.answer == 0 && o.came-o.at < h.shortestTrip() && (o.sent == 0 || o.came-o.sent < 2*h.clean.most) {
@@ -172,7 +178,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
+	if o.answer == 0 && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
 	}
 	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
@@ -237,7 +243,7 @@ func (o *episode) conclude(h *Half) {
 		}
 	}
 	lost, acks := o.lostBehind(h, cause)
-	if o.lostBefore(cause) {
+	if o.lostBefore(h, cause) {
 		h.provenUp++
 	}
 	switch {
@@ -257,6 +263,9 @@ func (o *episode) conclude(h *Half) {
 			h.Perhaps.plus(o.requests)
 		}
 	}
+	if since := max(o.sent, o.first); since != 0 && (doubt != nil || cause == Spurious) {
+		d.waited.add(o.at - since)
+	}
 	if doubt != nil {
 		doubt.add(o, cause)
 		doubt.lost, doubt.acks = doubt.lost+lost, doubt.acks+acks
@@ -266,12 +275,12 @@ func (o *episode) conclude(h *Half) {
 
 // lostBefore reports whether an episode proves that a packet was lost before this place, and not just missed by the capture: the responder asked for the one
 // that is missing here; a READ response beyond it came, and it was asked for again; or the requester sends just that one again.
-func (o *episode) lostBefore(cause Cause) bool {
+func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	switch cause {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
-	case Implied, TimeOut:
-		return o.flags&jumped != 0 && o.answer == 0 || o.flags&missed != 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
+	case Implied, TimeOut, undecided:
+		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) || cause != undecided && o.flags&missed != 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
 	}
 	return false
 }
@@ -288,17 +297,17 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself) == itself && ahead(o.psn, h.base) >= 0 && (sent == 0 || o.nak-sent >= h.shortestTrip()) { // sent long ago, if it isn't remembered
+		} else if o.flags&(missed|upstream|itself) == itself && ahead(o.psn, h.base) >= 0 && o.nak >= sent { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
 		}
 	case Unknown:
-		if o.latestNAK != 0 && (o.flags&wasLate != 0 || o.flags&jumped != 0 && o.answer != 0) {
+		if o.latestNAK != 0 && (o.flags&wasLate != 0 || o.responseLate(h)) {
 			h.overtaken++
 		}
 	case Implied, TimeOut:
 		switch {
-		case cause == Implied && o.flags&jumped != 0 && o.answer != 0:
+		case cause == Implied && o.responseLate(h):
 			h.overtaken++
 		case response:
 			lost = 1
@@ -311,6 +320,12 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 		}
 	}
 	return lost, acks
+}
+
+// responseLate reports whether the READ response that is asked for again passed here behind one that was sent after it: before it was asked for again, or
+// sooner than an answer to that can come.
+func (o *episode) responseLate(h *Half) bool {
+	return o.flags&jumped != 0 && (o.beyond != 0 && o.answer > o.beyond || o.came != 0 && o.came-o.at < h.shortestTrip())
 }
 
 // again counts what an episode has sent again.
@@ -335,8 +350,8 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 		return &d.last
 	case o.answer != 0 && o.beyond != 0:
 		d.asked.add(o.at - o.sent)
-		d.reacted.add(o.at - o.beyond)
 		d.silent.add(o.silent)
+		d.reacted.add(o.at - o.beyond)
 		return &d.reads
 	case cause == Implied:
 		return nil
@@ -360,6 +375,7 @@ type doubts struct {
 	silent  span
 	reacted span   // and after the response beyond
 	parts   uint64 // implied NAKs that ask for a part of a READ only
+	waited  span   // from the latest transmission to the next one, of those and of spurious time-outs
 	took    span   // from the first transmission to the answer, of spurious time-outs
 	rounds  uint32 // all that may be time-outs after an answer, and of how many packets
 	packets uint32
@@ -425,8 +441,9 @@ func (h *Half) decide() {
 	if late {
 		d.late.moveToSpurious(h)
 	}
-	timed := d.asked.alike() || d.silent.alike() || d.reacted.most > d.reacted.least*3/2              // not a reaction to the response beyond
-	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number() // and never was only a part of a READ missing
+	const several = 4
+	timed := d.asked.alike() || d.silent.alike() || d.reacted.n >= several && d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
+	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number()              // and never was only a part of a READ missing
 	if again || proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
 		d.reads.moveToSpurious(h)
 	}

@@ -7,7 +7,11 @@ import (
 
 // commands are what a person types at a host to change what a verdict is about, or to look at it more closely. $IF is the host's RDMA interface.
 func (v *Verdict) commands(gateway bool) []string {
-	hosts, _, _ := strings.Cut(v.Subject, ", ")
+	subject := v.Subject
+	if len(v.Pairs) > 0 {
+		subject = v.Pairs[0].Subject
+	}
+	hosts, _, _ := strings.Cut(subject, ", ")
 	from, to, _ := strings.Cut(hosts, " -> ")
 	const (
 		drops = "ethtool -S $IF | grep -iE 'discard|drop|crc|out_of_buffer'   # at %s; then the same counters of the switch ports between here and there"

@@ -50,7 +50,7 @@
 //
 // Evidence that excludes what is usual. Responses without a request may answer requests from before the first packet; a requester that gets its answers on
 // another path goes on. What waits in a queue passes as fast as before after a CNP, whether its sender obeys or not: a run of CNPs counts once twice the window
-// has passed, if as many still come (run.go). Between directions that are recorded by different clocks no order is known: an answer may be to a request that is
+// has passed, if as many still come, or if they come too soon after one another for a sender that obeys to raise its rate between them (run.go). Between directions that are recorded by different clocks no order is known: an answer may be to a request that is
 // recorded later, also one of another connection of the same QPs.
 //
 // # Memory and time

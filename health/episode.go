@@ -26,16 +26,19 @@ type episode struct {
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
+	answered   int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
 	passed     uint32 // answers that had passed before, to psn and what is behind it
 	came       int64  // when an answer to psn came after it
 	resent     uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	allResent  uint32
 	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	allAnswers uint32
+	messages   uint32 // that it sent again to their ends
 	requests   Amount // that it sent again
 	responses  Amount // of READs
 	cause      Cause  // as it seemed at its beginning
 	flags      uint32
+	id         uint16 // of the first packet that was sent again
 }
 
 const (
@@ -98,6 +101,16 @@ func (r *repeat) latestEpisode() *episode {
 		return nil
 	}
 	return &r.list[r.n-1]
+}
+
+// beganWith is the latest episode that began with a PSN; nil: none of the latest ones did.
+func (r *repeat) beganWith(psn uint32) *episode {
+	for i := r.n - 1; i >= 0; i-- {
+		if r.list[i].psn == psn {
+			return &r.list[i]
+		}
+	}
+	return nil
 }
 
 func (r *repeat) close() {
@@ -206,7 +219,7 @@ func (r *repeat) noteMSN(msn, before uint32) {
 	switch d := ahead(msn, before); {
 	case d < 0:
 		o.flags |= beganAnew
-	case uint64(msn) > o.requests.Packets:
+	case msn > o.messages:
 		o.flags &^= perhapsAnew
 	}
 }
@@ -233,7 +246,10 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 	h.AgainRequests.add(p.Len)
 	r.noteAgain(p.PSN, h.psnsOf(p))
 	if r.n > 0 {
-		r.list[r.n-1].requests.add(p.Len)
+		o := &r.list[r.n-1]
+		if o.requests.add(p.Len); placeOf(p.Opcode)&last != 0 {
+			o.messages++
+		}
 	}
 	if returnsData(p.Opcode) {
 		h.reads.again(p, (h.next+h.loose)&packet.PSNMask)
@@ -297,7 +313,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	o := &r.list[r.n-1]
 	*o = r.opening(h, p, unseen, before)
 	o.cause = o.causeOf(h)
-	if r.begun++; o.cause == Unknown && !o.longEnough(h) {
+	if r.begun++; o.cause == Unknown && !o.longEnough(h) && !(o.beyond != 0 && h.obeys(o.at-o.beyond)) {
 		r.unasked++
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
@@ -313,7 +329,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 
 // opening is what is known of an episode at its beginning.
 func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
-	o := episode{psn: p.PSN, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
+	o := episode{psn: p.PSN, id: p.ID, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
 	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
 	}
@@ -363,7 +379,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	} else if h.hasAnswer(p.PSN) {
 		o.answer, o.passed = h.answers.latest, 1
 		if m != nil {
-			o.passed = uint32(h.Responses.Packets) - m.n + 1
+			o.passed, o.answered = uint32(h.Responses.Packets)-m.n+1, m.at
 			if o.flags&ofRead != 0 {
 				o.answer = m.at
 			}

@@ -22,6 +22,9 @@ type Unread struct {
 // ReasonRoCEv1 is why RoCE v1 isn't examined: a verdict follows from it.
 const ReasonRoCEv1 = "rocev1"
 
+// ReasonLinkType is why frames of an interface of another kind aren't.
+const ReasonLinkType = "link-type-not-read"
+
 // verdicts are those that follow from frames that were not examined.
 func (f *Frames) verdicts() (all []Verdict) {
 	if f == nil {

@@ -7,103 +7,79 @@ import (
 	"slices"
 )
 
-// fewEnough is how many subjects one verdict may have in a report: more are summed by host, by prefix, or all in one.
-const fewEnough = 20
+// mostPairs is how many of its pairs of hosts a verdict lists.
+const mostPairs = 64
 
-// grouped joins verdicts with the same name and subject, those of one name with too many subjects further, and sorts them by weight.
+// About is one of several pairs of hosts, or places, that a verdict is about.
+type About struct {
+	Subject     string `json:"subject" doc:"The hosts, from the requester to the responder, or the one host."`
+	Evidence    string `json:"evidence" doc:"How it shows there."`
+	Connections int    `json:"connections" doc:"How many connections show it."`
+	Weight      uint64 `json:"weight" doc:"How much it matters there."`
+}
+
+// grouped joins the verdicts of one name, as a cause is one answer however many hosts it concerns, and sorts them by weight.
 func grouped(all []Verdict, gateway bool) []Verdict {
-	slices.SortStableFunc(all, func(a, b Verdict) int { return cmp.Compare(a.Name, b.Name) })
-	out := make([]Verdict, 0, min(len(all), 64)) // never nil: in JSON it's []
+	slices.SortStableFunc(all, func(a, b Verdict) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject)) })
+	out := make([]Verdict, 0, len(Names)) // never nil: in JSON it's []
 	for rest := all; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Name == rest[0].Name {
-			n++
+		n := leading(rest, func(v *Verdict) string { return v.Name })
+		var each []Verdict
+		for of := rest[:n]; len(of) > 0; {
+			same := leading(of, func(v *Verdict) string { return v.Subject })
+			each, of = append(each, sumOf(of[:same])), of[same:]
 		}
-		out, rest = append(out, ofOne(rest[:n])...), rest[n:]
+		v := joined(each)
+		v.Commands = v.commands(gateway)
+		out, rest = append(out, v), rest[n:]
 	}
 	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
-	for i := range out {
-		out[i].Commands = out[i].commands(gateway)
-	}
 	return out
 }
 
-// ofOne groups verdicts of one name in the first of several ways that leaves few enough.
-func ofOne(all []Verdict) []Verdict {
-	merged := merge(all, func(v *Verdict) string { return v.Subject })
-	for _, by := range []func(*Verdict) string{byResponder, byRequester, byPrefixes, func(*Verdict) string { return "" }} {
-		if len(merged) <= fewEnough {
-			break
-		}
-		merged = merge(all, by)
+// leading is how many of the first verdicts have the same key.
+func leading(all []Verdict, key func(*Verdict) string) (n int) {
+	for n < len(all) && key(&all[n]) == key(&all[0]) {
+		n++
 	}
-	return merged
+	return n
 }
 
-func (v *Verdict) ofHosts() bool { return v.from.IsValid() }
-
-func byResponder(v *Verdict) string {
-	if !v.ofHosts() {
-		return v.Subject
-	}
-	return "-> " + v.to.String()
-}
-
-func byRequester(v *Verdict) string {
-	if !v.ofHosts() {
-		return v.Subject
-	}
-	return v.from.String() + " ->"
-}
-
-func byPrefixes(v *Verdict) string {
-	if !v.ofHosts() {
-		return v.Subject
-	}
-	return prefixes{prefixOf(v.from), prefixOf(v.to)}.String()
-}
-
-// merge joins verdicts with the same key. The evidence and the advice are those of the worst one.
-func merge(all []Verdict, key func(*Verdict) string) (out []Verdict) {
-	groups := map[string][]*Verdict{}
-	var keys []string
-	for i := range all {
-		k := key(&all[i])
-		if groups[k] == nil {
-			keys = append(keys, k)
-		}
-		groups[k] = append(groups[k], &all[i])
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		out = append(out, join(groups[k]))
-	}
-	return out
-}
-
-// join is the sum of verdicts. Its subject are the hosts that they are about, or how many those are.
-func join(all []*Verdict) Verdict {
-	worst := slices.MaxFunc(all, func(a, b *Verdict) int { return cmp.Compare(a.Weight, b.Weight) })
-	sum := *worst
+// sumOf is the sum of verdicts. The rest is that of the worst one.
+func sumOf(all []Verdict) Verdict {
+	sum := slices.MaxFunc(all, func(a, b Verdict) int { return cmp.Compare(a.Weight, b.Weight) })
 	sum.Connections, sum.Weight, sum.of = 0, 0, nil
-	one := true
-	from, to := map[netip.Addr]bool{}, map[netip.Addr]bool{}
-	for _, v := range all {
+	for i := range all {
+		v := &all[i]
 		sum.Connections += v.Connections
 		sum.Weight += v.Weight
 		sum.of = append(sum.of, v.of...)
 		sum.timeout = max(sum.timeout, v.timeout)
+	}
+	return sum
+}
+
+// joined is one verdict about the subjects of several, and lists them.
+func joined(each []Verdict) Verdict {
+	if len(each) == 1 {
+		return each[0]
+	}
+	sum := sumOf(each)
+	slices.SortStableFunc(each, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
+	from, to := map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	for i := range each {
+		v := &each[i]
 		from[v.from], to[v.to] = true, true
-		one = one && v.Subject == sum.Subject
+		if i < mostPairs {
+			sum.Pairs = append(sum.Pairs, About{v.Subject, v.Evidence, v.Connections, v.Weight})
+		}
 	}
-	if one {
-		return sum
+	sum.Subject = fmt.Sprintf("%d hosts", len(each))
+	if worst := &each[0]; worst.from.IsValid() {
+		sum.Subject = hostsText(from, worst.from) + " -> " + hostsText(to, worst.to)
 	}
-	sum.Evidence = fmt.Sprintf("%d connections show it; the worst is %s: %s", sum.Connections, worst.Subject, worst.Evidence)
-	sum.Subject = hostsText(from, worst.from) + " -> " + hostsText(to, worst.to)
-	if !worst.ofHosts() {
-		sum.Subject = fmt.Sprintf("%d subjects", len(all))
-	}
+	sum.Others = len(each) - len(sum.Pairs)
+	sum.Evidence = each[0].Subject + ": " + each[0].Evidence
 	return sum
 }
 
@@ -113,7 +89,7 @@ func hostsText(all map[netip.Addr]bool, one netip.Addr) string {
 		return one.String()
 	}
 	for a := range all {
-		if prefixOf(a) != prefixOf(one) {
+		if !a.IsValid() || prefixOf(a) != prefixOf(one) {
 			return fmt.Sprintf("%d hosts", len(all))
 		}
 	}

@@ -56,6 +56,7 @@ const (
 	unheard   // the requester went on after it had sent something again
 	mayBegin  // the next request may begin another connection
 	sequel    // a request has followed the one before it
+	unasked   // the responder acknowledges packets that did not ask for it
 	goesBackN // the requester sends again what follows a packet, too
 )
 

@@ -17,6 +17,7 @@ type Note struct {
 const (
 	NoteReordered = "reordering-accepted"
 	NoteClocks    = "capture-clocks-differ"
+	NoteCopies    = "captured-twice"
 	NotePauses    = "pfc-pauses-short"
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"
@@ -52,11 +53,14 @@ func mergeNotes(all []Note) []Note {
 // counted contradicts it.
 func (r *Report) conclude() string {
 	s := &r.Summary
-	unread := uint64(0)
+	unread, links := uint64(0), uint64(0)
 	if r.Frames != nil {
 		for _, u := range r.Frames.Unread {
-			if u.RDMA {
+			switch {
+			case u.RDMA:
 				unread += u.Frames
+			case u.Reason == ReasonLinkType:
+				links += u.Frames
 			}
 		}
 	}
@@ -68,12 +72,12 @@ func (r *Report) conclude() string {
 			what = fmt.Sprintf("%d things are", n)
 		}
 		return what + " wrong" + leftOut(unread) + "."
-	case s.Packets == 0 && unread == 0 && r.Frames != nil && r.Frames.Examined > 0:
+	case s.Packets == 0 && unread+links == 0 && r.Frames != nil && r.Frames.Examined > 0:
 		return fmt.Sprintf("Nothing was seen but CNPs and the set-up of connections (%d packets), so nothing can be said of data.", r.Frames.Examined)
-	case s.Packets == 0 && unread == 0:
+	case s.Packets == 0 && unread+links == 0:
 		return "No RDMA packet was seen, so nothing can be said."
-	case s.Packets == 0 || unread > s.Packets:
-		return fmt.Sprintf("Most RDMA frames could not be examined (%d of %d): nothing can be said of them.", unread, unread+s.Packets)
+	case s.Packets == 0 || unread+links > s.Packets:
+		return fmt.Sprintf("Most frames that are or may be RDMA could not be examined (%d of %d): nothing can be said of them.", unread+links, unread+links+s.Packets)
 	case suspicious > 0:
 		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
 			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
@@ -83,15 +87,15 @@ func (r *Report) conclude() string {
 	case s.unacknowledged*2 > s.Connections:
 		return fmt.Sprintf("Nothing wrong was found, but %d of %d connections are UD or UC, which have no acknowledgements: what is lost behind here isn't seen.", s.unacknowledged, s.Connections)
 	case unread > 0:
-		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d RDMA frames were not.", s.Packets, unread)
+		return fmt.Sprintf("Nothing is wrong with the %d packets that were examined; %d frames that are or may be RDMA were not.", s.Packets, unread)
 	}
 	return "Nothing is wrong."
 }
 
-// leftOut says that RDMA frames were not examined.
+// leftOut says that frames that are or may be RDMA were not examined.
 func leftOut(unread uint64) string {
 	if unread == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d RDMA frames could not be examined", unread)
+	return fmt.Sprintf("; %d frames that are or may be RDMA could not be examined", unread)
 }

@@ -21,28 +21,26 @@ type ownDrops struct {
 
 type ownRun struct {
 	psn, end uint32
-	at       uint32 // ownTime
+	at       int64 // ns
 }
 
 // ownAge is how long a drop may explain that something is sent again: no time-out in use is longer, and PSNs don't wrap so soon at the rate that is inspected.
-const ownAge = 20_000_000 // us, almost
-
-func ownTime(now int64) uint32 { return uint32(now >> 10) }
+const ownAge = 20_000_000_000 // ns
 
 // add notes a drop.
 func (o *ownDrops) add(psn uint32, now int64) {
-	end, at := (psn+1)&packet.PSNMask, ownTime(now)
+	end := (psn + 1) & packet.PSNMask
 	for i := range o.list[:o.n] {
 		switch r := &o.list[i]; {
 		case r.end == psn:
-			r.end, r.at = end, at
+			r.end, r.at = end, now
 			return
 		case ahead(psn, r.psn) >= 0 && ahead(psn, r.end) < 0:
-			r.at = at
+			r.at = now
 			return
 		}
 	}
-	o.put(ownRun{psn, end, at})
+	o.put(ownRun{psn, end, now})
 }
 
 // put adds a run, in place of an old one or of the highest one if the list is full.
@@ -71,7 +69,7 @@ func (o *ownDrops) put(add ownRun) {
 // has reports whether a PSN from psn to end, which isn't one of them, was dropped.
 func (o *ownDrops) has(psn, end uint32, now int64) bool {
 	for i := range o.list[:o.n] {
-		if r := &o.list[i]; ownTime(now)-r.at < ownAge && ahead(r.end, psn) > 0 && ahead(end, r.psn) > 0 {
+		if r := &o.list[i]; now-r.at < ownAge && ahead(r.end, psn) > 0 && ahead(end, r.psn) > 0 {
 			return true
 		}
 	}
@@ -83,7 +81,7 @@ func (o *ownDrops) sentAgain(psn, psns uint32, now int64) {
 	end := (psn + psns) & packet.PSNMask
 	for i := o.n - 1; i >= 0; i-- {
 		r := o.list[i]
-		if ahead(r.end, psn) <= 0 || ahead(end, r.psn) <= 0 || int32(r.at-ownTime(now)) >= 0 {
+		if ahead(r.end, psn) <= 0 || ahead(end, r.psn) <= 0 || r.at >= now {
 			continue
 		}
 		o.n--

@@ -61,6 +61,9 @@ func (p *Pauses) judge(duration int64) (Verdict, Note) {
 // Say adds a verdict that doesn't follow from the connections.
 func (b *Builder) Say(v Verdict) { b.verdicts = append(b.verdicts, v) }
 
+// Note adds a note that doesn't follow from the connections.
+func (b *Builder) Note(n Note) { b.notes = append(b.notes, n) }
+
 // withoutCorrupted leaves out losses that are packets with a wrong ICRC: those were not lost, but dropped by their receiver or left out here.
 func (b *Builder) withoutCorrupted() []Verdict {
 	wrong := map[string]uint64{}

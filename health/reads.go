@@ -91,7 +91,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 		r.next, r.known = p.PSN, true
 	}
 	before, back := r.heardAt(p.PSN), ahead(p.PSN, r.after) < 0
-	r.follow(p)
+	r.follow(h, p)
 	d := ahead(p.PSN, r.next)
 	switch {
 	case !r.known, d > maxGap, d < -maxGap:
@@ -134,9 +134,10 @@ func (r *reads) restOfRead(h *Half, most uint32) uint32 {
 }
 
 // follow notes where responses come out of order.
-func (r *reads) follow(p *Packet) {
+func (r *reads) follow(h *Half, p *Packet) {
 	r.heard(p)
-	if d := ahead(p.PSN, r.after); r.latest != 0 && d > 0 && d < maxGap {
+	// A requester that asks only for what is missing goes on with what is new.
+	if d := ahead(p.PSN, r.after); r.latest != 0 && d > 0 && d < maxGap && (p.PSN != r.next || h.flags&goesBackN != 0) {
 		r.jumps[r.jump%uint32(len(r.jumps))] = jump{r.after, p.PSN, p.Time}
 		r.jump++
 	}

@@ -47,10 +47,11 @@ func (r *recent) since(psn uint32) bool {
 // between reports whether no request began with a PSN, but one before it did: those in the list are all that were sent since.
 func (r *recent) between(psn uint32) bool {
 	before := false
+	if r.find(psn) != nil {
+		return false
+	}
 	for i := r.at - min(r.at, uint32(len(r.list))); i != r.at; i++ {
 		switch d := ahead(r.list[i%uint32(len(r.list))].psn-1, psn); {
-		case d == 0:
-			return false
 		case d < 0:
 			before = true
 		case before:

@@ -96,7 +96,7 @@ func rttOf(h *Histogram, least int64) *RTT {
 // Record describes a connection of which Copy made a copy. ports names the gateway's ports; nil: none.
 func (c *Connection) Record(ports []string) Record {
 	r := Record{
-		Network: network(c.Scope), Transport: packet.Opcode(c.Service << 5).Transport(), Paired: c.Paired, StartNS: c.First, DurationNS: c.Last - c.First,
+		Network: Network(c.Scope), Transport: packet.Opcode(c.Service << 5).Transport(), Paired: c.Paired, StartNS: c.First, DurationNS: c.Last - c.First,
 		Ended: c.How.String(), Requests: []Side{}, Verdicts: []string{},
 	}
 	if c.Service == transportUD {
@@ -166,8 +166,8 @@ func (c *Connection) sideOf(i int) Side {
 	return s
 }
 
-// network names a VLAN or tunnel; "" for neither.
-func network(s packet.Scope) string {
+// Network names a VLAN or tunnel; "" for neither.
+func Network(s packet.Scope) string {
 	if kind, id, vid := s.Tunnel(); kind != packet.NoTunnel {
 		if vid != 0 {
 			return fmt.Sprintf("%v %d, VLAN %d", kind, id, vid)

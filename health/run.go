@@ -2,10 +2,14 @@ package health
 
 // run are CNPs that keep coming to a sender. What waits in a queue when the first one comes still passes as fast as the queue empties. So the rate while the
 // first CNPs come is compared with the one after all has passed that may have been on its way then. A sender that obeys is slower by then, or the CNPs are fewer.
+//
+// What was on its way may have been sent faster than the queue empties. So the rates after that are compared, too: a reaction point lowers its rate with
+// each CNP, and raises it when a time has passed without one, or so many bytes (DCQCN, 802.1Qau). If the CNPs come sooner than either, the rate can only fall.
 type run struct {
 	at    int64 // when it began; 0: there is none
 	CNPs  uint64
 	marks [4]runMark // at the first CNP, the eighth, the first one after what was on its way, the latest
+	parts [2]runMark // when a quarter to a half, and a half to all, of the CNPs from the third mark to the latest had come
 }
 
 // runMark is what had come and passed at the time of a CNP.
@@ -20,7 +24,11 @@ const (
 	runFirst = 8            // CNPs that show the rate before
 	runMore  = 16           // those that show the rate after it, at least
 	runQueue = 64           // packets of its sender that wait in a queue before this place, at least, if it isn't known better
-	runRate  = 125_000_000. // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
+	runRate  = 125_000_000. // bytes/s
+	runLeast = 12_500_000.  // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
+	runOften = 10_000.      // CNPs/s: sooner after one another than a reaction point's timer ends (300 us)
+	runBytes = 32_768.      // bytes to a CNP: fewer than its byte counter counts
+	runLong  = 64           // CNPs in which it falls by more than a tenth, at the least that it falls by each (0.5 % at 10,000 a second)
 )
 
 // cnpOfRun notes a CNP of a run.
@@ -40,6 +48,9 @@ func (r *Reaction) cnpOfRun(now int64) {
 		s.marks[2] = m
 	}
 	s.marks[3] = m
+	if free := s.marks[2].CNPs; free != 0 && m.CNPs-free >= 2*(s.parts[1].CNPs-min(free, s.parts[1].CNPs)) {
+		s.parts = [2]runMark{s.parts[1], m}
+	}
 }
 
 // rate is in bytes/s, and in CNPs/s.
@@ -59,6 +70,9 @@ func (r *Reaction) judgeRun() {
 	before, often := rate(s.marks[0], s.marks[1])
 	after, still := rate(free, latest)
 	switch {
+	case latest.CNPs-free.CNPs >= runLong && still >= runOften && after >= 2*runLeast && after < runBytes*still && s.lasts():
+		r.Episodes++
+		r.Ignored += s.CNPs
 	case before < runRate:
 	case after*10 < before*9:
 		r.Episodes++
@@ -69,4 +83,11 @@ func (r *Reaction) judgeRun() {
 		r.Episodes++
 		r.Ignored += s.CNPs
 	}
+}
+
+// lasts reports whether the rate did not fall while the CNPs came.
+func (s *run) lasts() bool {
+	before, _ := rate(s.marks[2], s.parts[0])
+	after, _ := rate(s.parts[0], s.marks[3])
+	return after*10 >= before*9
 }

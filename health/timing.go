@@ -55,6 +55,11 @@ func (t *timing) obeys(after int64) bool {
 	return after < limit && t.beforeTimeOut(after)
 }
 
+// obeyedBefore reports whether the requester had got a NAK when it went back before, so that it reacted to it then, and not now, much later than usual.
+func (t *timing) obeyedBefore(at, back, now int64) bool {
+	return t.naks.n > 1 && back-at >= t.naks.least && now-at > 4*t.naks.least+ms/4
+}
+
 // fastest is the least time in which the requester can go back because of what passes here, ns; 0: not known. What asks it to comes to it on one path: if one
 // kind of reason seems to be obeyed much sooner than the other, that one is mistaken.
 func (t *timing) fastest() int64 {
@@ -66,11 +71,14 @@ func (t *timing) fastest() int64 {
 
 // beforeTimeOut reports whether a requester that goes back this long after a response can't have waited for a whole time-out since.
 func (t *timing) beforeTimeOut(after int64) bool {
-	const longest = 400 * ms
+	limit := 400 * ms
 	if t.Interval.n > 1 || t.Interval.least > quiet { // a single short one may have been misjudged
-		return after < min(longest, t.Interval.least*3/4)
+		limit = min(limit, t.Interval.least*3/4)
 	}
-	return after < longest
+	if t.idle.n > 1 && t.idle.least > shortest {
+		limit = min(limit, t.idle.least*3/4)
+	}
+	return after < limit
 }
 
 // quickest is the least time that the requester takes to react to what passes here, ns.

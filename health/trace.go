@@ -134,7 +134,7 @@ func (t *Trace) isOf(c *Connection) bool {
 				return false
 			}
 		}
-		if network(c.Scope) != t.of.Network {
+		if Network(c.Scope) != t.of.Network {
 			return false
 		}
 		t.found = c

@@ -17,6 +17,9 @@ type Verdict struct {
 	Advice      string `json:"advice" doc:"What to change."`
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
+	// Pairs are those that the verdict is about, if they are several: the worst ones first.
+	Pairs  []About `json:"pairs,omitempty" doc:"The pairs of hosts that it is about, if they are several: the worst ones first, up to 64."`
+	Others int     `json:"other_pairs,omitempty" doc:"How many more there are."`
 	// Commands are what to type, with a comment that says where.
 	Commands []string `json:"commands,omitempty" doc:"What to type to change it or to look closer, with where."`
 
@@ -105,12 +108,20 @@ func (c *Connection) judge(i int) (all []Verdict) {
 // notCaptured is how many packets of a connection were acknowledged, and never seen here: so many may have passed that seem to be lost or late.
 func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Half[1].NotCaptured }
 
+// perhapsMissed is how many of the episodes that prove a loss may be of packets that the capture missed.
+func (h *Half) perhapsMissed(c *Connection) uint64 {
+	if h.incomplete() {
+		return c.notCaptured()
+	}
+	return min(c.notCaptured(), 1)
+}
+
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
 func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
-	if n := network(c.Scope); n != "" {
+	if n := Network(c.Scope); n != "" {
 		s += ", " + n
 	}
 	return s
@@ -129,6 +140,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	trip := rtt.mean
 	if h.turn.n > 0 {
 		trip += h.turn.least
+	}
+	if h.turn.n == 0 && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
+		trip = max(trip, h.doubts.waited.least)
 	}
 	if rtt.n < 3 {
 		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
@@ -224,9 +238,17 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	if c.How == GaveUp {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
+	advice := ""
+	switch {
+	case h.Responses.Packets > 0:
+	case peer.IsLinkLocalUnicast():
+		advice = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
+	case h.hops[0] == 1:
+		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
+	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
-		Advice: "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
+		Advice: advice + "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
 			"this one's, and its response's",
 	}, true
 }
@@ -288,7 +310,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= min(c.notCaptured(), 1) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= h.perhapsMissed(c) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
@@ -308,7 +330,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 2 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
+	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
 	if h.EarlyAnswers > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
@@ -430,7 +452,11 @@ func incomplete(c *Connection, i int) (Verdict, bool) {
 
 func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 	r := &c.Reaction[i]
-	const enough, many = 3, 50
+	const enough = 3
+	many := uint64(50)
+	if c.Half[0].twins() || c.Half[1].twins() { // CNPs are there twice, too
+		many *= 2
+	}
 	if r.Episodes < enough && r.Ignored < many || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
 		return Verdict{}, false
 	}

@@ -138,10 +138,8 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 			more = fmt.Sprintf(" (%d connections; the worst one:)", v.Connections)
 		}
 		fmt.Fprintf(to, "%d. %s: %s%s\n", i+1, v.Name, v.Subject, more)
-		for _, line := range append(wrapped(v.Evidence, widthOf(to)), "") {
-			if line != "" {
-				fmt.Fprintf(to, "     %s\n", line)
-			}
+		for _, line := range wrapped(strings.TrimSpace(v.Evidence+pairsText(&v)), widthOf(to)) {
+			fmt.Fprintf(to, "     %s\n", line)
 		}
 		for n, line := range wrapped(v.Advice, widthOf(to)) {
 			mark := "  "
@@ -154,6 +152,22 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 		}
 	}
 	return nil
+}
+
+// pairsText lists the pairs of hosts that a verdict is about, if they are several.
+func pairsText(v *health.Verdict) string {
+	const most = 16
+	if len(v.Pairs) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, p := range v.Pairs[:min(len(v.Pairs), most)] {
+		parts = append(parts, fmt.Sprintf("%s (%d)", p.Subject, p.Weight))
+	}
+	if more := len(v.Pairs) + v.Others - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return ". All, by weight: " + strings.Join(parts, "; ")
 }
 
 // wrapped breaks a text into lines of a width at most.

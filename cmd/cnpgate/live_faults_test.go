@@ -76,9 +76,6 @@ func TestLiveServices(t *testing.T) {
 		"fleet: {site: dc, key: " + missing + ", members: [{name: live, key: " + public + "}], embedded: true, listen: \"127.0.0.1:4222\"}\n"
 	put(t, dir, "c.yaml", []byte(text))
 	first := startStandby(t, program, dir)
-	a, b := newHost(t, "a1"), newHost(t, "b1")
-	end := a.load(1000)
-	defer end()
 	without := map[string]string{
 		"management.listen": "another process answers", "management.metrics": "address already in use", "management.web": "address already in use",
 		"bypass": "no such file", "proxy.ospf": "connection refused", "proxy.ospf6": "no such file", "proxy.bgp": "no such file", "fleet": "no such file",
@@ -93,10 +90,16 @@ func TestLiveServices(t *testing.T) {
 			<-first.ended
 		}
 		p.says(`"message":"The gateway is forwarding."`, 1)
+		a, b := newHost(t, "a1"), newHost(t, "b1")
+		end := a.load(1000)
 		flows(t, "without its services", b, startTime)
 		for service := range without {
 			p.says(`"service":"`+service+`"`, 1)
 		}
+		end()
+		b.settle()
+		b.close()
+		faulted(t, "Address of `listen`", a, b, 0)
 		first = p
 	}
 	_ = other.Close()
@@ -115,6 +118,8 @@ func TestLiveServices(t *testing.T) {
 	freeMetrics()
 	freePage()
 	put(t, dir, "missing", nil)
+	a, b := newHost(t, "a1"), newHost(t, "b1")
+	defer a.load(1000)()
 	for _, service := range []string{"management.metrics", "management.web", "bypass"} {
 		first.works(service)
 	}
@@ -185,6 +190,9 @@ func TestLiveFullDisk(t *testing.T) {
 	end := a.load(1000)
 	flows(t, "on a full disk", b, startTime)
 	end()
+	b.settle()
+	b.close()
+	faulted(t, "Disk full", a, b, 0)
 	p.signal(syscall.SIGTERM)
 	var status *exec.ExitError
 	if err := <-p.ended; !errors.As(err, &status) || status.ExitCode() != 1 {

@@ -193,7 +193,8 @@ func TestLiveStandbyDies(t *testing.T) {
 			if d.lost > 2*64 && b.silence < kept || d.doubled > 0 || d.reordered > 0 {
 				t.Errorf("of %d frames: %+v, expected at most 128 lost", a.sent.Load(), d)
 			}
-			t.Logf("died: %v; %d frames: %+v; the third one forwards after %v; the longest pause: %v", dead, a.sent.Load(), d, took.Round(time.Millisecond), b.silence.Round(time.Millisecond))
+			t.Logf("died: %v; %+v; the third one forwards after %v", dead, d, took.Round(time.Millisecond))
+			faulted(t, "The standby, killed", a, b, 0)
 		})
 	}
 	t.Logf("%d of %d lines were reached", reached, len(lines))
@@ -233,7 +234,6 @@ func TestLiveStagePanics(t *testing.T) {
 			next := standByFor(t, program, first)
 			a, b := newHost(t, "a1"), newHost(t, "b1")
 			end := a.load(1000)
-			defer end()
 			flows(t, "at first", b, startTime)
 			var status error
 			took := outage(t, b, next, func() {
@@ -248,8 +248,12 @@ func TestLiveStagePanics(t *testing.T) {
 			}
 			first.says(`"panic":"a fault at `+line, 1)
 			next.says(`"message":"The gateway is forwarding."`, 1)
-			next.stop()
 			t.Logf("the standby forwards after %v", took.Round(time.Millisecond))
+			end()
+			b.settle()
+			b.close()
+			faulted(t, "A worker panics", a, b, 0)
+			next.stop()
 		})
 	}
 }

@@ -70,7 +70,7 @@ func TestLiveNoDescriptors(t *testing.T) {
 	if arrived := b.received.Load(); wan.Counters.Forwarded != arrived {
 		t.Errorf("%d frames count as forwarded, %d arrived", wan.Counters.Forwarded, arrived)
 	}
-	t.Logf("%d frames sent, %d arrived", a.sent.Load(), b.received.Load())
+	faulted(t, "No file descriptors", a, b, 0)
 }
 
 // TestLiveNoMemory: the memory ends while a gateway reads a large configuration. It ends like one that the kernel kills for want of memory, and the standby takes over.
@@ -84,7 +84,6 @@ func TestLiveNoMemory(t *testing.T) {
 	next := standByFor(t, program, p)
 	a, b := newHost(t, "a1"), newHost(t, "b1")
 	end := a.load(1000)
-	defer end()
 	flows(t, "at first", b, startTime)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -116,5 +115,9 @@ func TestLiveNoMemory(t *testing.T) {
 	}
 	next.says(`"message":"The gateway is forwarding."`, 1)
 	t.Logf("the standby forwards %v after the reload", took)
+	end()
+	b.settle()
+	b.close()
+	faulted(t, "No memory, at a reload", a, b, 0)
 	next.stop()
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 // rounds is the number of slices of a side, and slice the frames of one.
-const sandboxRounds, sandboxSlice = 60, 4000
+const sandboxRounds, sandboxSlice = 200, 4000
 
 // cpuTime is the time that a process's threads have had cores.
 func cpuTime(t *testing.T, pid int) (ns int64) {
@@ -99,6 +100,7 @@ func TestLiveSandboxCost(t *testing.T) {
 	}
 	slices.Sort(ratios)
 	slices.Sort(costs)
-	t.Logf("forwarding with the sandbox is %.3f of without (median of %d pairs; quartiles %.3f and %.3f), %.0f ns of core time a frame", ratios[len(ratios)/2], len(ratios),
-		ratios[len(ratios)/4], ratios[3*len(ratios)/4], costs[len(costs)/2])
+	n, around := len(ratios), int(math.Sqrt(float64(len(ratios)))) // ranks of the median's 95 % interval: n/2 -+ 1.96 * sqrt(n)/2
+	t.Logf("forwarding with the sandbox is %.3f of without (median of %d pairs; 95 %% interval %.3f to %.3f), %.0f ns of core time a frame", ratios[n/2], n,
+		ratios[n/2-around], ratios[n/2+around], costs[n/2])
 }

@@ -136,6 +136,9 @@ func TestLiveHandover(t *testing.T) {
 			if d.lost > c.most || d.doubled > 0 || d.reordered > 0 {
 				t.Errorf("of %d frames: %+v, expected at most %d lost", a.sent.Load(), d, c.most)
 			}
+			if c.most > 0 {
+				faulted(t, "The active gateway", a, b, 0)
+			}
 			t.Logf("%d frames: %+v; the longest pause: %v", a.sent.Load(), d, b.silence.Round(time.Millisecond))
 		})
 	}

@@ -27,17 +27,19 @@ func TestLiveDisturbed(t *testing.T) {
 	enterNamespace(t)
 	for _, c := range []struct {
 		name    string
+		fault   string // its row in the table of faults, "" for none
+		lasts   time.Duration
 		disturb func(t *testing.T, p *process, b *host) (again *host) // another host, where b's end was replaced
 	}{
-		{"nothing", func(*testing.T, *process, *host) *host { return nil }},
-		{"100 flaps of the far end", func(t *testing.T, _ *process, _ *host) *host {
+		{"nothing", "", 0, func(*testing.T, *process, *host) *host { return nil }},
+		{"100 flaps of the far end", "", 0, func(t *testing.T, _ *process, _ *host) *host {
 			for range 100 {
 				ip(t, "link set b1 down")
 				ip(t, "link set b1 up")
 			}
 			return nil
 		}},
-		{"20 flaps of the near end", func(t *testing.T, _ *process, _ *host) *host {
+		{"20 flaps of the near end", "An interface that is made again; a link, 20 times", 20 * time.Millisecond, func(t *testing.T, _ *process, _ *host) *host {
 			for range 20 {
 				ip(t, "link set b0 down")
 				time.Sleep(20 * time.Millisecond)
@@ -45,7 +47,7 @@ func TestLiveDisturbed(t *testing.T) {
 			}
 			return nil
 		}},
-		{"no link for a while", func(t *testing.T, p *process, _ *host) *host {
+		{"no link for a while", "", 0, func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link set b1 down")
 			p.says(`"message":"The link is down."`, 1)
 			if err := p.turns(503, `"wan":"no link since 20`); err != nil {
@@ -62,7 +64,7 @@ func TestLiveDisturbed(t *testing.T) {
 			}
 			return nil
 		}},
-		{"MTU", func(t *testing.T, p *process, _ *host) *host {
+		{"MTU", "", 0, func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link set b0 mtu 600")
 			p.says("Interface b0 has MTU 600 now", 1)
 			if status, body := p.health(); status != 503 || !strings.Contains(body, "MTU 600") {
@@ -72,7 +74,7 @@ func TestLiveDisturbed(t *testing.T) {
 			p.says("Interface b0 has MTU 1500 now", 1)
 			return nil
 		}},
-		{"deleted and made again", func(t *testing.T, p *process, _ *host) *host {
+		{"deleted and made again", "", 0, func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link del b0")
 			p.says("Interface b0 is gone", 1)
 			if status, body := p.health(); status != 503 || !strings.Contains(body, "interface b0 is gone") {
@@ -89,13 +91,13 @@ func TestLiveDisturbed(t *testing.T) {
 			}
 			return again
 		}},
-		{"stopped for a while", func(_ *testing.T, p *process, _ *host) *host {
+		{"stopped for a while", "SIGSTOP", stopTime, func(_ *testing.T, p *process, _ *host) *host {
 			p.signal(syscall.SIGSTOP)
 			time.Sleep(stopTime)
 			p.signal(syscall.SIGCONT)
 			return nil
 		}},
-		{"SIGHUP", func(_ *testing.T, p *process, _ *host) *host {
+		{"SIGHUP", "", 0, func(_ *testing.T, p *process, _ *host) *host {
 			p.signal(syscall.SIGHUP)
 			p.says("The configuration was reloaded", 1)
 			return nil
@@ -130,6 +132,9 @@ func TestLiveDisturbed(t *testing.T) {
 			missed := fabric.Device["device_missed_packets_total"] + fabric.Device["device_no_buffer_packets_total"]
 			if sent := a.sent.Load(); fabric.Counters.Received+missed != sent {
 				t.Errorf("%d frames sent, %d received, %d missed by the device", sent, fabric.Counters.Received, missed)
+			}
+			if c.fault != "" {
+				faulted(t, c.fault, a, b, c.lasts)
 			}
 			t.Logf("sent %d, received %d, missed %d, forwarded %d, arrived %d, dropped %v", a.sent.Load(), fabric.Counters.Received, missed,
 				wan.Counters.Forwarded, arrived, wan.Counters.Dropped)

@@ -214,6 +214,8 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		case resource == "health" && whole:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			text = ailing
+		case resource == "senders":
+			text = `{"senders":[]}`
 		case resource == "episodes" && whole && text == answered:
 			text = congested
 		case resource == "episodes":

@@ -65,7 +65,12 @@ func (f *flowsFlags) run(c *cobra.Command) error {
 	if f.interval != 0 {
 		values.Set("interval", f.interval.String())
 	}
-	if f.limit > 0 && f.output == "json" { // text is limited once it is sorted
+	sort := strings.ToLower(f.sort)
+	ranked := f.limit > 0 && f.limit <= api.MaxRanked && slices.Contains([]string{"rate", "queued", "bytes"}, sort) // by the gateway
+	if ranked {
+		values.Set("sort", sort)
+	}
+	if f.limit > 0 && (ranked || f.output == "json") { // other text is limited once it is sorted
 		values.Set("limit", strconv.FormatUint(uint64(f.limit), 10))
 	}
 	return f.show(c, printed(api.Path(api.FlowsPath, values), func(to io.Writer, all *api.FlowsBody) error { return f.print(to, all.Flows) }))

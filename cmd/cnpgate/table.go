@@ -81,19 +81,20 @@ func (t *table) Flush() error {
 	for _, row := range rows {
 		count = max(count, len(row))
 	}
+	widths := widthsOf(rows, count)
 	p, narrow := t.to.(paper)
 	narrow = narrow && p.columns > 0
 	shown, below := make([]bool, count), count
 	for i := range shown {
 		shown[i] = !narrow || t.header == nil || len(t.rows) == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return i < len(row) && hasText(row[i]) })
 	}
-	if narrow && t.below > 0 && t.width(rows, shown) > p.columns {
+	if narrow && t.below > 0 && t.width(widths, shown) > p.columns {
 		below = t.below
 		clear(shown[below:])
 	}
 	var left []string
 	for _, name := range t.least {
-		if !narrow || t.width(rows, shown) <= p.columns {
+		if !narrow || t.width(widths, shown) <= p.columns {
 			break
 		}
 		if i := slices.Index(t.header, name); i >= 0 && shown[i] {
@@ -102,7 +103,7 @@ func (t *table) Flush() error {
 	}
 	for k := len(left) - 1; k >= 0; k-- { // those that fit after all, as others needed more
 		i := slices.Index(t.header, left[k])
-		if shown[i] = true; t.width(rows, shown) > p.columns {
+		if shown[i] = true; t.width(widths, shown) > p.columns {
 			shown[i] = false
 			continue
 		}
@@ -110,7 +111,7 @@ func (t *table) Flush() error {
 	}
 	var text strings.Builder
 	for i, row := range rows {
-		text.WriteString(t.aligned(rows, row, shown) + "\n")
+		text.WriteString(t.aligned(widths, row, shown) + "\n")
 		for k := below; k < len(row) && (i > 0 || t.header == nil); k++ {
 			if hasText(row[k]) {
 				label := ""
@@ -174,32 +175,33 @@ func hasText(cell string) bool { return cell != "" && cell != "-" }
 
 const cellGap = 2 // columns
 
-// columnWidth is the width of a column, without the gap behind it.
-func columnWidth(rows [][]string, i int) (n int) {
+// widthsOf are the widths of so many columns, without the gaps behind them.
+func widthsOf(rows [][]string, count int) []int {
+	widths := make([]int, count)
 	for _, row := range rows {
-		if i < len(row) {
-			n = max(n, utf8.RuneCountInString(row[i]))
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	return n
+	return widths
 }
 
 // width is the width of the columns that are shown.
-func (t *table) width(rows [][]string, shown []bool) (n int) {
+func (t *table) width(widths []int, shown []bool) (n int) {
 	for i, is := range shown {
 		if is {
-			n += columnWidth(rows, i) + t.gap
+			n += widths[i] + t.gap
 		}
 	}
 	return n + len(t.before) - t.gap
 }
 
 // aligned is a row in its columns.
-func (t *table) aligned(rows [][]string, row []string, shown []bool) string {
+func (t *table) aligned(widths []int, row []string, shown []bool) string {
 	var line strings.Builder
 	for i, cell := range row {
 		if shown[i] {
-			fmt.Fprintf(&line, "%-*s", columnWidth(rows, i)+t.gap, cell)
+			fmt.Fprintf(&line, "%-*s", widths[i]+t.gap, cell)
 		}
 	}
 	return strings.TrimRight(t.before+line.String(), " ")

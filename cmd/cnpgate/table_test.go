@@ -13,6 +13,19 @@ import (
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
+// TestLargeTable: a table of a gateway's flows is printed at once, also of very many. If each cell took the time of a row, this would take hours.
+func TestLargeTable(t *testing.T) {
+	var text strings.Builder
+	w := newTable(paper{&text, 40}, "SOURCE\tQP")
+	const rows = 200_000
+	for i := range rows {
+		w.row(i, i)
+	}
+	if err := w.Flush(); err != nil || strings.Count(text.String(), "\n") != rows+1 {
+		t.Errorf("%d lines, %v", strings.Count(text.String(), "\n"), err)
+	}
+}
+
 // TestTable: what a table prints on paper of a width, and without one.
 func TestTable(t *testing.T) {
 	for _, c := range []struct {

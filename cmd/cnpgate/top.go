@@ -30,6 +30,9 @@ type topFlags struct {
 	count    uint32
 }
 
+// topRows are the senders and flows that top reads at a time, unless it is to print more, which the API bounds: those with the largest values.
+const topRows = 1000
+
 func topCommand() *cobra.Command {
 	var f topFlags
 	c := &cobra.Command{
@@ -44,7 +47,8 @@ senders react. In a pipe it prints each time below the one before; --count 1 pri
   SLOWED       notified senders, or flows of the sender, that have slowed down, of those of which it is known
   REACTION     change of the flow's rate since its first notification in its latest episode; "-": not known
 
-In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
+Of more than 1000 senders or flows, those with the largest values are shown: the highest rates, most queued bytes or most notifications so far, with --sort name the highest
+rates. In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
 display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.top(c) },
 	}
@@ -53,7 +57,7 @@ display of less than 120 columns long addresses are cut at the front. -o json pr
 	f.by, f.sort = "flow", "rate"
 	f.filter.addFlow(c)
 	c.Flags().DurationVar(&f.interval, "interval", time.Second, "time between two looks, during which rates are measured")
-	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many rows; 0: as many as fit, in a pipe 20")
+	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many rows, up to 4096; 0: as many as fit, in a pipe 20")
 	c.Flags().Uint32Var(&f.count, "count", 0, "end after this many looks; 0: don't")
 	outputFlag(c, &f.output)
 	return f.ofGateway(c)
@@ -67,14 +71,12 @@ func (f *topFlags) top(c *cobra.Command) error {
 }
 
 func (f *topFlags) run(ctx context.Context, c *cobra.Command, client *api.Client) error {
-	looks := make(chan look)
-	go f.look(ctx, client, looks)
-	first := <-looks // an error belongs below the command line, not on a screen that vanishes
-	if first.err != nil {
+	first, err := f.read(ctx, client, f.sort, true) // an error belongs below the command line, not on a screen that vanishes
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return first.err
+		return err
 	}
 	to, keys := c.OutOrStdout(), (<-chan byte)(nil)
 	var s *screen
@@ -85,7 +87,13 @@ func (f *topFlags) run(ctx context.Context, c *cobra.Command, client *api.Client
 		defer s.restore()
 		keys = s.pressed()
 	}
-	return f.follow(ctx, to, s, keys, first.reading, looks)
+	looks := make(chan look, 1)
+	return f.follow(ctx, to, s, keys, first, looks, func() {
+		go func(sort string) {
+			r, err := f.read(ctx, client, sort, false)
+			looks <- look{r, err}
+		}(f.sort)
+	})
 }
 
 // look is one reading, or why there is none.
@@ -94,32 +102,24 @@ type look struct {
 	err     error
 }
 
-// look reads the gateway again and again. The first reading has no flows.
-func (f *topFlags) look(ctx context.Context, client *api.Client, to chan<- look) {
-	for first := true; ; first = false {
-		r, err := f.read(ctx, client, first)
-		select {
-		case to <- look{r, err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// read takes the interval, for which the gateway measures rates, except the first time.
-func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r *reading, err error) {
+// read takes the interval, for which the gateway measures rates, except the first time. It measures those of senders and of flows one after the other.
+func (f *topFlags) read(ctx context.Context, client *api.Client, sort string, first bool) (r *reading, err error) {
 	values := f.filter.values()
-	if !first {
-		values.Set("interval", f.interval.String())
+	values.Set("sort", topValues[sort])
+	values.Set("limit", strconv.FormatUint(uint64(max(f.limit, topRows)), 10))
+	switch {
+	case !first:
+		values.Set("interval", (f.interval / 2).String())
+	case topValues[sort] == "rate": // not known yet; most of the fastest ones have sent most
+		values.Set("sort", "bytes")
 	}
-	flows, err := api.Get[api.FlowsBody](ctx, client, api.Path(api.FlowsPath, values))
-	if err != nil {
+	r = &reading{}
+	if r.flows, err = api.Get[api.FlowsBody](ctx, client, api.Path(api.FlowsPath, values)); err != nil {
 		return nil, err
 	}
-	r = &reading{flows: flows.Flows}
+	if r.senders, err = api.Get[api.SendersBody](ctx, client, api.Path(api.SendersPath, values)); err != nil {
+		return nil, err
+	}
 	if r.counters, err = api.Get[report.Counters](ctx, client, api.CountersPath); err != nil {
 		return nil, err
 	}
@@ -142,9 +142,10 @@ func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r 
 	return r, err
 }
 
-// follow shows each reading until the context ends, the user quits, or there were enough.
-func (f *topFlags) follow(ctx context.Context, to io.Writer, s *screen, keys <-chan byte, before *reading, looks <-chan look) error {
+// follow shows each reading that ask has asked for, until the context ends, the user quits, or there were enough.
+func (f *topFlags) follow(ctx context.Context, to io.Writer, s *screen, keys <-chan byte, before *reading, looks <-chan look, ask func()) error {
 	var view *topView
+	ask()
 	for n := uint32(0); f.count == 0 || n < f.count; {
 		select {
 		case <-ctx.Done():
@@ -157,7 +158,9 @@ func (f *topFlags) follow(ctx context.Context, to io.Writer, s *screen, keys <-c
 				return l.err
 			}
 			view, before = compare(before, l.reading), l.reading
-			n++
+			if n++; f.count == 0 || n < f.count {
+				ask()
+			}
 		case key := <-keys:
 			if f.press(key) {
 				return nil
@@ -219,10 +222,11 @@ func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
 	return s.draw(text.String())
 }
 
-// topSorts and topKinds are the words of top's flags.
+// topSorts and topKinds are the words of top's flags, topValues are what the API sorts by.
 var (
-	topSorts = []string{"rate", "queue", "notified", "name"}
-	topKinds = []string{"port", "queue", "sender", "flow"}
+	topSorts  = []string{"rate", "queue", "notified", "name"}
+	topValues = map[string]string{"rate": "rate", "queue": "queued", "notified": "notifications", "name": "rate"}
+	topKinds  = []string{"port", "queue", "sender", "flow"}
 )
 
 const (
@@ -257,7 +261,7 @@ func (v *topView) print(out io.Writer, kind string, most, width int) error {
 	}
 	t := v.table(to, kind, narrow, most)
 	err := t.Flush()
-	if all := map[string]int{"port": len(v.Ports), "queue": len(v.Queues), "sender": len(v.Senders), "flow": len(v.Flows)}[kind]; err == nil && all > most {
+	if all := map[string]int{"port": len(v.Ports), "queue": len(v.Queues), "sender": v.allSenders, "flow": v.allFlows}[kind]; err == nil && all > most {
 		_, err = fmt.Fprintf(to, "and %d others\n", all-most)
 	}
 	return err

@@ -2,13 +2,22 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
@@ -17,8 +26,9 @@ import (
 func readings(t *testing.T) (before, now *reading) {
 	t.Helper()
 	read := func(at int64, text, flows, episodes string) *reading {
-		r := &reading{at: time.Unix(at, 0).UTC(), counters: &report.Counters{}, problems: map[string]string{"dc": "no link"}}
-		for from, to := range map[string]any{text: r.counters, flows: &r.flows, episodes: &r.episodes} {
+		r := &reading{at: time.Unix(at, 0).UTC(), counters: &report.Counters{}, flows: &api.FlowsBody{Total: 4}, senders: &api.SendersBody{Total: 3}, problems: map[string]string{"dc": "no link"}}
+		senders := strings.NewReplacer(`"notifications":{"standard-cnp":`, `"flows":1,"notifications":`, `},"ecn_marked"`, `,"ecn_marked"`).Replace(flows) // of one flow each
+		for from, to := range map[string]any{text: r.counters, flows: &r.flows.Flows, senders: &r.senders.Senders, episodes: &r.episodes} {
 			if err := json.Unmarshal([]byte(from), to); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +63,7 @@ wan  wan    0bps  1Gbps 100% 6KB   0          0        2         -
 SOURCE                 DESTINATION       QP  VLAN RATE    QUEUED NOTIFIED/S REACTION
 fd00:1111:2222:3333::1 fd00:2222:3333::9 100 10   600Mbps 3KB    2          -75%
 fd00:1111:2222:3333::1 fd00:2222:3333::9 100 20   400Mbps 3KB    0          -
-and 1 others
+and 2 others
 `
 
 const topSenders = `SOURCE                 VLAN FLOWS RATE    QUEUED NOTIFIED/S MARKED/S SLOWED
@@ -152,6 +162,66 @@ func TestTopInPipe(t *testing.T) {
 	}
 	if got := cnpgate(t, dir, "top", "--socket", "none.sock"); got.status != 1 || !strings.Contains(got.stderr, "no socket at none.sock") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTopOfMany: whatever is shown, the gateway is never asked for all of its flows or senders, since it may have a million. The first ten flows by rate aren't, either.
+func TestTopOfMany(t *testing.T) {
+	dir := workspace(t)
+	gatewayAt(t, filepath.Join(dir, "gw.sock"), answered, true)
+	asked := between(t, filepath.Join(dir, "asked.sock"), filepath.Join(dir, "gw.sock"))
+	commands := [][]string{{"show", "flows", "--sort", "RATE", "--limit", "10", "--interval", "10ms"}}
+	for _, kind := range topKinds {
+		for _, sort := range topSorts {
+			commands = append(commands, []string{"top", "--interval", "100ms", "--count", "1", "--by", kind, "--sort", sort})
+		}
+	}
+	for _, args := range commands {
+		if got := cnpgate(t, dir, append(args, "--socket", "asked.sock")...); got.status != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		for _, u := range asked() {
+			q := u.Query()
+			if limit, _ := strconv.Atoi(q.Get("limit")); (u.Path == api.FlowsPath || u.Path == api.SendersPath) && (limit < 1 || limit > api.MaxRanked || !slices.Contains(api.Sorts, q.Get("sort"))) {
+				t.Errorf("%v asks for %s", args, u)
+			}
+		}
+	}
+}
+
+// between passes requests at a socket on to another one, and returns those of the time since the last call.
+func between(t *testing.T, path, to string) (asked func() []*url.URL) {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mutex sync.Mutex
+	var all []*url.URL
+	pass := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			all = append(all, r.In.URL)
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "gateway"
+		},
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", to)
+		}},
+	}
+	server := http.Server{Handler: pass}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	return func() (these []*url.URL) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		these, all = all, nil
+		return these
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 type reading struct {
 	at       time.Time
 	counters *report.Counters
-	flows    []api.Flow // with their rates since the reading before
+	flows    *api.FlowsBody // with the rates
+	senders  *api.SendersBody
 	episodes []report.Episode
 	problems map[string]string
 	rdma     *health.Report
@@ -41,6 +42,8 @@ type topView struct {
 	Senders    []topSender `json:"senders"`
 	Flows      []topFlow   `json:"flows"`
 	RDMA       *topRDMA    `json:"rdma,omitempty"`
+
+	allSenders, allFlows int // that the filters select
 }
 
 // topRDMA is how many RDMA connections are followed, how many have a verdict, and what matters most.
@@ -119,7 +122,6 @@ type topFlow struct {
 	Notified      uint64     `json:"notifications_per_second" column:"NOTIFIED/S,,count"`
 	Marked        uint64     `json:"marked_per_second"`
 	Reaction      *int       `json:"reaction_percent" column:"REACTION"` // change of the rate since the first notification of the latest episode
-	slowed        *bool
 }
 
 // The tables of each kind of row.
@@ -185,8 +187,10 @@ func compare(before, now *reading) *topView {
 		}
 	}
 	v.Top = mostOf(suppressed.By)
-	v.Flows = flowsOf(before, now)
-	v.Senders = sendersOf(v.Flows)
+	reactions := reactionsOf(now.episodes)
+	v.Flows, v.Senders = flowsOf(before, now, reactions), sendersOf(before, now, reactions)
+	joined := len(now.flows.Flows) - len(v.Flows) // which several workers see
+	v.allFlows, v.allSenders = max(int(now.flows.Total)-joined, len(v.Flows)), int(now.senders.Total)
 	return v
 }
 
@@ -218,18 +222,16 @@ func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue
 }
 
 // flowsOf joins the records that workers have of a flow, and adds what has changed and how its sender reacted.
-func flowsOf(before, now *reading) []topFlow {
-	seconds := now.at.Sub(before.at).Seconds()
+func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) []topFlow {
 	old := map[flowName][2]uint64{} // notifications and marks
-	for i := range before.flows {
-		f := &before.flows[i]
+	for i := range before.flows.Flows {
+		f := &before.flows.Flows[i]
 		n := old[nameOf(f)]
 		old[nameOf(f)] = [2]uint64{n[0] + notificationsOf(f), n[1] + f.ECNMarked}
 	}
-	reactions, place, out := reactionsOf(now.episodes), map[flowName]int{}, []topFlow{}
-	counts := map[flowName][2]uint64{}
-	for i := range now.flows {
-		f := &now.flows[i]
+	place, out, counts := map[flowName]int{}, []topFlow{}, map[flowName][2]uint64{}
+	for i := range now.flows.Flows {
+		f := &now.flows.Flows[i]
 		name := nameOf(f)
 		at, known := place[name]
 		if !known {
@@ -237,7 +239,7 @@ func flowsOf(before, now *reading) []topFlow {
 			place[name] = at
 			row := topFlow{Source: f.SourceIP, Place: name.place, Destination: f.DestinationIP, DestinationQP: f.DestinationQP}
 			name.port = ""
-			row.Reaction, row.slowed = reactionIn(reactions[name])
+			row.Reaction = reactionIn(reactions[name])
 			out = append(out, row)
 		}
 		row, name := &out[at], nameOf(f)
@@ -249,9 +251,8 @@ func flowsOf(before, now *reading) []topFlow {
 		counts[name] = [2]uint64{c[0] + notificationsOf(f), c[1] + f.ECNMarked}
 	}
 	for name, at := range place {
-		if was, known := old[name]; known && seconds > 0 {
-			out[at].Notified = uint64(float64(counts[name][0]-min(was[0], counts[name][0])) / seconds)
-			out[at].Marked = uint64(float64(counts[name][1]-min(was[1], counts[name][1])) / seconds)
+		if was, known := old[name]; known {
+			out[at].Notified, out[at].Marked = since(before, now, was[0], counts[name][0]), since(before, now, was[1], counts[name][1])
 		}
 	}
 	return out
@@ -272,40 +273,58 @@ func reactionsOf(episodes []report.Episode) map[flowName]*report.EpisodeFlow {
 }
 
 // reactionIn is the change of a flow's rate after its first notification in an episode, percent; nil if it isn't known.
-func reactionIn(f *report.EpisodeFlow) (percent *int, slowed *bool) {
+func reactionIn(f *report.EpisodeFlow) (percent *int) {
 	if f == nil || f.Before == nil || f.After == nil || *f.Before == 0 {
-		return nil, nil
+		return nil
 	}
 	change := int(100 * (float64(*f.After)/float64(*f.Before) - 1))
-	return &change, f.Slowed
+	return &change
 }
 
-// sendersOf adds up the flows of each sender.
-func sendersOf(flows []topFlow) []topSender {
-	place, out := map[flowName]int{}, []topSender{}
-	for i := range flows {
-		f := &flows[i]
-		name := flowName{place: f.Place, source: f.Source}
-		at, known := place[name]
-		if !known {
-			at = len(out)
-			place[name] = at
-			out = append(out, topSender{Source: f.Source, Place: f.Place})
+// sendersOf adds what has changed of each sender, and how those of its flows reacted that were notified in the episodes.
+func sendersOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) []topSender {
+	nameOf := func(s *api.Sender) flowName {
+		return flowName{place: columns.PlaceText(s.Tunnel, s.TunnelID, s.VLAN), source: s.SourceIP}
+	}
+	old := map[flowName]*api.Sender{}
+	for i := range before.senders.Senders {
+		s := &before.senders.Senders[i]
+		old[nameOf(s)] = s
+	}
+	reacting, slowed := map[flowName]int{}, map[flowName]int{}
+	for of, f := range reactions {
+		if reactionIn(f) == nil || f.Slowed == nil {
+			continue
 		}
-		s := &out[at]
-		s.Flows++
-		s.Rate += f.Rate
-		s.Queued += f.Queued
-		s.Notified += f.Notified
-		s.Marked += f.Marked
-		if f.slowed != nil {
-			s.Reacting++
-			if *f.slowed {
-				s.Slowed++
-			}
+		of = flowName{place: of.place, source: of.source}
+		reacting[of]++
+		if *f.Slowed {
+			slowed[of]++
 		}
 	}
+	out := []topSender{}
+	for i := range now.senders.Senders {
+		s := &now.senders.Senders[i]
+		name := nameOf(s)
+		row := topSender{Source: s.SourceIP, Place: name.place, Flows: int(s.Flows), Queued: s.QueuedBytes, Reacting: reacting[name], Slowed: slowed[name]}
+		if s.RateBPS != nil {
+			row.Rate = *s.RateBPS
+		}
+		if was := old[name]; was != nil {
+			row.Notified, row.Marked = since(before, now, was.Notifications, s.Notifications), since(before, now, was.ECNMarked, s.ECNMarked)
+		}
+		out = append(out, row)
+	}
 	return out
+}
+
+// since is a count's growth between two readings, per second; 0 of another gateway's.
+func since(before, now *reading, was, is uint64) uint64 {
+	seconds := now.at.Sub(before.at).Seconds()
+	if seconds <= 0 {
+		return 0
+	}
+	return uint64(float64(is-min(was, is)) / seconds)
 }
 
 // sort puts the rows with most of a key first, and others in the order of their names. Ports keep the order of the configuration, unless they are what is

@@ -2,7 +2,7 @@
 // lists the requests; the routes and the OpenAPI document (docs/openapi.json) are made from that list. It never delays a worker: workers copy flows
 // between bursts, a few at a time, and hints go to the flow tables as one immutable map.
 //
-// Memory is bounded: at most 64 connections, 1024 flows at once per request, 65,536 hints, 4 KiB per request body, and 24 bytes per flow for the one
+// Memory is bounded: at most 64 connections, 8192 flows at once per request (1.4 MB), 65,536 hints, 4 KiB per request body, and 24 bytes per flow for the one
 // request that measures rates.
 package api
 

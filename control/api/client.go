@@ -23,7 +23,7 @@ const DefaultSocket = "/run/cnpgate/cnpgate.sock"
 
 const (
 	connectTime = 2 * time.Second
-	headerTime  = 15 * time.Second // longer than the server waits for a worker
+	headerTime  = 5 * time.Minute // a busy gateway needs one to sort a million flows
 )
 
 // Client sends requests to the gateway that listens at a Unix socket.

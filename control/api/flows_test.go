@@ -83,7 +83,7 @@ func TestFlows(t *testing.T) {
 // TestManyFlows: of more flows than are in memory at once, each comes once, to several clients at the same time.
 func TestManyFlows(t *testing.T) {
 	const flows = 2*flowsAtOnce + 100
-	g := newGate(t, 2)
+	g := newGateFor(t, 2, flows)
 	for i := range uint32(flows) {
 		g.see(t, int(i%2), 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i})
 	}

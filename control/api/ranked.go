@@ -114,15 +114,16 @@ func notifiedOf(r *dataplane.FlowRecord) (n uint64) {
 
 // rank answers with the flows of all workers that have the largest values.
 func (s *flows) rank(r *request, f *filter) (any, error) {
-	top := newRanking[Flow](&f.page)
+	top, total := newRanking[Flow](&f.page), uint64(0)
 	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
+		total++
 		top.add(valueOf(f.sort, c, rate), func() Flow { return makeFlow(s.ports[c.Key.Port], c, rate) })
 	})
 	if err != nil {
 		return nil, err
 	}
 	rows, more := top.page(&f.page)
-	return FlowsBody{rows, more}, nil
+	return FlowsBody{rows, more, total}, nil
 }
 
 // measured calls do for each flow that a filter selects, with its rate if the filter has an interval.
@@ -176,7 +177,7 @@ type senderKey struct {
 
 // senders answers with the senders of all flows, those with the largest values first.
 func (s *flows) senders(r *request) (any, error) {
-	f := &filter{ends: ends{source: r.hosts("source_ip")}, interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"), page: *readPage(r, Sorts[0])}
+	f := &filter{ends: readEnds(r), interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"), page: *readPage(r, Sorts[0])}
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -44,13 +44,16 @@ func (r rates) of(worker int, c *dataplane.FlowRecord) *uint64 {
 	return &rate
 }
 
+// turnTime is how long a request waits until the others before it have measured rates: of a million flows each takes seconds.
+const turnTime = 30 * time.Second
+
 // ratesTime is how long a client may take to read an answer with rates: a slow one must not keep others from measuring.
 const ratesTime = time.Minute
 
 // sample notes the flows that a filter selects, and waits for the filter's interval. As this takes 24 bytes per flow, only one request does it at a time,
 // until leave.
 func (s *flows) sample(r *request, f *filter, rates *rates) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	ctx, cancel := context.WithTimeout(r.Context(), turnTime)
 	defer cancel()
 	select {
 	case s.sampling <- struct{}{}:

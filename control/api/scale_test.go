@@ -39,7 +39,7 @@ func TestAtScale(t *testing.T) {
 			w.Ask(snapshot)
 		}
 		before := len(snapshot.Flows)
-		if w.Step(); len(snapshot.Flows)-before > 128 {
+		if w.Step(); len(snapshot.Flows)-before > 32 {
 			t.Errorf("a step has copied %d flows", len(snapshot.Flows)-before)
 		}
 	}); n != 0 {

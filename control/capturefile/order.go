@@ -50,6 +50,12 @@ func (h *byTime) Pop() any {
 // Next, with what Disorder says of a reader that has read the whole capture: time counts from the earliest frame.
 func (c *Reader) Sort(earlier int64) { c.window, c.shift = &window{}, earlier }
 
+// Shift adds so many ns to the times of each place (Places), of which none may be less than 0. It must be called together with Sort.
+func (c *Reader) Shift(by []int64) { c.shifts = by }
+
+// Late is how many of the frames read so far were too far behind to be sorted.
+func (c *Reader) Late() int { return c.late }
+
 // Disorder is how many of the frames read so far have earlier timestamps than one before them, and how much earlier than the first frame the earliest one
 // is, ns; 0 if the clock was set back.
 func (c *Reader) Disorder() (frames int, earlier int64) {
@@ -70,7 +76,7 @@ func (c *Reader) sorted() (Frame, error) {
 			}
 			break
 		}
-		if w.newest-f.Time > windowTime && c.appended == 0 {
+		if w.newest-f.Time > windowTime && c.appended == 0 && c.shifts == nil {
 			c.late++
 			f.Time = w.newest
 		}

@@ -19,6 +19,7 @@ type pcapng struct {
 	link       layers.LinkType // of the first interface, then of the latest frame
 	linked     bool
 	interfaces []description // of the section
+	section    int
 }
 
 // description is what an Interface Description Block says.
@@ -27,6 +28,7 @@ type description struct {
 	snap   uint32 // 0: no limit
 	units  uint64 // of time in a second
 	offset int64  // s
+	name   string // "": it isn't said
 }
 
 // Block types, and options of an Interface Description Block.
@@ -38,6 +40,7 @@ const (
 	enhancedPacket       = 6
 
 	optionComment    = 1 // of any block
+	optionName       = 2
 	optionResolution = 9
 	optionOffset     = 14
 )
@@ -51,6 +54,8 @@ const (
 	// maxBlock bounds a block that is read, in bytes: a frame of MaxFrame with options. Longer ones are skipped, up to maxSkipped: Wireshark's bound.
 	maxBlock   = mostPeeked - searchStep
 	maxSkipped = 16 << 20
+	// maxName bounds the name of an interface, in bytes.
+	maxName = 64
 	// maxComments bounds the comments of a frame, in bytes. Those beyond it are skipped.
 	maxComments = 64 << 10
 )
@@ -205,6 +210,7 @@ func (r *pcapng) begin(b []byte) error {
 		return fmt.Errorf("its version is %d.%d, expected 1.0", major, minor)
 	}
 	r.interfaces = r.interfaces[:0]
+	r.section++
 	return nil
 }
 
@@ -218,6 +224,8 @@ func (r *pcapng) addInterface(b []byte) (err error) {
 	d := description{link: layers.LinkType(r.order.Uint16(b)), snap: r.order.Uint32(b[4:]), units: 1e6}
 	for code, value, rest := r.option(b[8:]); code != 0 && err == nil; code, value, rest = r.option(rest) {
 		switch {
+		case code == optionName:
+			d.name = string(value[:min(len(value), maxName)])
 		case code == optionResolution && len(value) == 1:
 			d.units, err = unitsOf(value[0])
 		case code == optionOffset && len(value) == 8:
@@ -321,6 +329,7 @@ func (r *pcapng) packetHeader(kind uint32, b []byte, to *record) (captured uint3
 	if kind == obsoletePacket {
 		on = uint32(r.order.Uint16(b))
 	}
+	to.on, to.section = on, r.section
 	d, err := r.interfaceOf(on)
 	if err != nil {
 		return 0, nil, err
@@ -335,6 +344,7 @@ func (r *pcapng) simpleHeader(b []byte, to *record) (captured uint32, rest []byt
 	if len(b) < 4 {
 		return 0, nil, errFields
 	}
+	to.section = r.section
 	d, err := r.interfaceOf(0)
 	if err != nil {
 		return 0, nil, err

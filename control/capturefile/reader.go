@@ -24,6 +24,7 @@ type Frame struct {
 	Time   int64  // ns since the capture's first timestamp (Sort: the earliest one); never less than that of the frame before
 	Octets []byte // valid until the next one is read
 	Length uint32 // on the wire; more than the captured bytes if the snapshot length was short
+	Place  int    // where it was captured: an index of Reader.Places
 	// Unread names the link type of a frame that can't be read; it has no octets.
 	Unread string
 	// Comments are what a pcapng file says of the frame.
@@ -53,7 +54,9 @@ type Reader struct {
 	shift     int64    // ns that are added to times
 	damage    *Damaged // the first damaged record behind which others were found
 	damages   int
-	leftOut   int     // bytes between them
+	leftOut   int // bytes between them
+	places    places
+	shifts    []int64 // ns that are added to times, by place
 	window    *window // nil: the order of the file is kept
 	late      int     // frames that were too far behind to be sorted
 }
@@ -76,6 +79,8 @@ type record struct {
 	length   uint32 // on the wire, as the file says
 	at       int64  // ns since 1970; 0: the file doesn't say
 	comments []string
+	on       uint32 // number of the interface, in a section of a file
+	section  int
 }
 
 // NewReader reads a capture from r. Errors and warnings call it by its name.
@@ -140,7 +145,12 @@ func (c *Reader) next() (Frame, error) {
 	default:
 		return Frame{}, c.fail(fmt.Errorf("frame 1: %w", err))
 	}
-	f := Frame{Time: c.note(r), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments}
+	at := c.places.of(place{c.appended, r.section, r.on, indexOf(r.octets, c.source.linkType())}, c.source)
+	shift := c.shift
+	if at < len(c.shifts) {
+		shift += c.shifts[at]
+	}
+	f := Frame{Time: c.note(r, shift), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
 	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link, c.source.byteOrder())
 	}
@@ -166,8 +176,8 @@ func (c *Reader) read(r *record) (start int, err error) {
 	}
 }
 
-// note counts a frame, and returns its time.
-func (c *Reader) note(r *record) int64 {
+// note counts a frame, and returns its time, to which a sorted capture's has so many ns added.
+func (c *Reader) note(r *record, shift int64) int64 {
 	if c.Frames == 0 {
 		c.first = r.at
 		c.First = time.Unix(0, r.at).UTC()
@@ -187,7 +197,7 @@ func (c *Reader) note(r *record) int64 {
 		c.Progress(c.Frames)
 	}
 	if c.window != nil {
-		return at + c.shift
+		return at + shift
 	}
 	return c.latest
 }

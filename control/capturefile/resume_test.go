@@ -82,6 +82,9 @@ func TestResume(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
+			if capturefile.Ends(err) { // too few records follow the damage
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

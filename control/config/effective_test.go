@@ -45,7 +45,7 @@ profiles: {mine: {}, old: {mode: thresholds}}
 		"    rate: 10Gbps\n#     rtt: 0s\n#     rtt_sources: [configured]\n#     mtu: 9000\n    queue_capacity: 40MB\n",
 		"#     calculated: each queue holds 40MB in 39062 frames, 32ms at the rate; q_ref is 4MB, senders are notified above 2MB\n",
 		"notifications:\n#   mode: send\n#   dscp: 48\n",
-		"management: {}\n#   log_level: info\n", "profiles:\n  mine: {}\n#     mode: law\n#     ce_on_arrival: false\n#     clear_ce: false\n  old:\n    mode: thresholds\n#     k_base: 64KB\n",
+		"management: {}\n#   log_level: info\n", "profiles:\n  mine: {}\n#     mode: law\n#     fair_between: senders\n#     ce_on_arrival: false\n#     clear_ce: false\n  old:\n    mode: thresholds\n#     k_base: 64KB\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -75,8 +75,10 @@ func (r *profileChecker) checkMode() {
 		for _, k := range r.At(p).GivenIn(thresholds) {
 			r.Problem(k, "the control law makes it needless; remove it, or set mode: thresholds in %s", r.At(p).Path)
 		}
-	case !law && r.Given(&p.TargetDelay):
-		r.Problem(&p.TargetDelay, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
+	case !law && len(r.At(p).GivenIn("law")) > 0:
+		for _, k := range r.At(p).GivenIn("law") {
+			r.Problem(k, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
+		}
 	case !law && !r.Given(&p.Mode) && len(r.At(p).GivenIn(thresholds)) > 0:
 		var names []string
 		for _, k := range r.At(p).GivenIn(thresholds) {

@@ -138,6 +138,7 @@ func (r *portResolver) resolveLaw() {
 		p.Capacity, p.Frames = s.QueueCapacity, 0
 	}
 	law := congestion.NewLaw(s.Rate, p.Capacity, int64(profile.TargetDelay))
+	law.ByFlow = profile.Between == 1
 	p.Policy.KMin, p.Policy.KMax = uint64(law.Reference), 2*uint64(law.Reference)
 	if p.Role == dataplane.Fabric {
 		p.Policy.KMin = max(min(max(s.Rate/8/fabricParts, fabricLeast), p.Capacity/4), 1)

@@ -111,7 +111,8 @@ type watchdogSection struct {
 
 type profileSection struct {
 	Mode        int           `key:"mode" default:"law" one:"law|thresholds"`
-	TargetDelay time.Duration `key:"target_delay" min:"10us" max:"1s"`
+	TargetDelay time.Duration `key:"target_delay" mode:"law" min:"10us" max:"1s"`
+	Between     int           `key:"fair_between" mode:"law" default:"senders" one:"senders|flows"`
 	KBase       uint64        `key:"k_base" form:"size" mode:"thresholds" default:"64KB" min:"100B" max:"4000MiB"`
 	Alpha       uint64        `key:"alpha" form:"decimal" mode:"thresholds" default:"1.0" min:"0.000001" max:"100"`
 	KMinPercent int64         `key:"k_min_percent" mode:"thresholds" default:"50" min:"1" max:"99"`

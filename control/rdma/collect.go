@@ -75,8 +75,6 @@ func (c *Collector) Report(ctx context.Context) (*health.Report, error) {
 
 // read passes copies of a worker's connections on, until each returns false. A copy is valid until the next one.
 func (c *Collector) read(ctx context.Context, worker int, each func(*health.Connection) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	part := &dataplane.HealthCopy{Connections: make([]health.Connection, 0, atOnce)}
 	for !part.End {
 		part.Connections = part.Connections[:0]
@@ -96,8 +94,10 @@ func silent(worker int) error {
 	return fmt.Errorf("worker %d does not answer: it is stopping, or gets no CPU time; try again", worker)
 }
 
-// ask makes a worker fill a snapshot. It polls until the worker is done: a worker doesn't signal that, as it must not wait for another goroutine.
+// ask makes a worker fill a snapshot within answerTime. It polls until the worker is done: a worker doesn't signal that, as it must not wait for another goroutine.
 func (c *Collector) ask(ctx context.Context, worker int, s *dataplane.Snapshot) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	w := c.plane.Worker(worker)
 	for !w.Ask(s) { // it has another request
 		if ctx.Err() != nil {

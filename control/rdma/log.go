@@ -59,7 +59,9 @@ func (e *episodes) look(now time.Time, all []health.Verdict) {
 		o.held = false
 	}
 	for i := range all {
-		e.note(now, &all[i])
+		for _, v := range each(&all[i]) {
+			e.note(now, &v)
+		}
 	}
 	for key, o := range e.open {
 		if !o.over && (!o.held || now.Sub(o.grown) > overAfter) {
@@ -70,6 +72,22 @@ func (e *episodes) look(now time.Time, all []health.Verdict) {
 			delete(e.open, key)
 		}
 	}
+}
+
+// each are the verdicts about one pair of hosts; one about too many to list is noted as one, whoever they are.
+func each(v *health.Verdict) (all []health.Verdict) {
+	one := *v
+	if v.Others > 0 {
+		one.Subject = "many"
+	}
+	if len(v.Pairs) == 0 || v.Others > 0 {
+		return []health.Verdict{one}
+	}
+	for _, p := range v.Pairs {
+		one.Subject, one.Evidence, one.Connections, one.Weight = p.Subject, p.Evidence, p.Connections, p.Weight
+		all = append(all, one)
+	}
+	return all
 }
 
 // note compares a verdict with what was known of it. Its weight grows as long as what it says happens; it shrinks when connections are no longer followed.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -89,6 +90,30 @@ func TestReport(t *testing.T) {
 			t.Errorf("%v: no %s in %s", err, want, b[:min(len(b), 2000)])
 		}
 	}
+	r.Close(t)
+}
+
+// TestSlowWorker: on a busy machine a worker may need more time for all connections than it has for some of them. It is waited for as long as it answers.
+func TestSlowWorker(t *testing.T) {
+	const many = 4 * atOnce
+	r := connections(t, many)
+	synctest.Test(t, func(t *testing.T) {
+		var done atomic.Bool
+		var working sync.WaitGroup
+		working.Go(func() {
+			for !done.Load() {
+				time.Sleep(answerTime / (atOnce/8 + 2)) // a step copies 8
+				r.Plane.Worker(0).Step()
+			}
+		})
+		n, began := 0, time.Now()
+		err := New(r.Plane, []string{"dc", "line"}).read(t.Context(), 0, func(*health.Connection) bool { n++; return true })
+		done.Store(true)
+		working.Wait()
+		if took := time.Since(began); err != nil || n != many/2 || took < answerTime {
+			t.Errorf("%d of %d connections in %v, %v", n, many/2, took, err)
+		}
+	})
 	r.Close(t)
 }
 

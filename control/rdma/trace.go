@@ -98,8 +98,6 @@ func (c *Collector) wait(ctx context.Context, r *health.Recording) {
 }
 
 func (c *Collector) tell(ctx context.Context, worker int, r *dataplane.HealthRecording) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	if !c.ask(ctx, worker, &dataplane.Snapshot{Recording: r}) {
 		return silent(worker)
 	}

@@ -77,8 +77,15 @@ func (a *account) frames(total uint64) *health.Frames {
 	return f
 }
 
+// copy counts a copy of a packet.
+func (a *account) copy(number uint64) {
+	a.other++
+	const reason = "captured-twice"
+	a.add(unreadKey{detail: reason}, health.Unread{Reason: reason, First: number, Detail: "copies of packets that are examined", Advice: "see the notes"})
+}
+
 // link counts a frame of a link type that isn't read.
 func (a *account) link(name string, number uint64) {
 	a.other++
-	a.add(unreadKey{detail: name}, health.Unread{Reason: "link-type-not-read", First: number, Detail: name, Advice: "capture at an Ethernet interface"})
+	a.add(unreadKey{detail: name}, health.Unread{Reason: health.ReasonLinkType, First: number, Detail: name, Advice: "capture at an Ethernet interface"})
 }

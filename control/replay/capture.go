@@ -30,6 +30,8 @@ type Capture struct {
 	damaged   bool  // it has a record, or compressed data, that can't be read
 	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
 	earlier   int64 // ns
+	places    []string
+	shifts    []int64 // ns that are added to times, by place; nil: none
 }
 
 // Stdin is the name of standard input.
@@ -124,6 +126,7 @@ func (c *Capture) survey(progress func(frames int)) error {
 		}
 	}
 	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.earlier)), c.reader.Frames, c.reader.Longest
+	c.places = c.reader.Places()
 	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
 	return c.rewind()
 }
@@ -155,8 +158,9 @@ func (c *Capture) rewind() (err error) {
 	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && c.disorder > 0 {
+	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.disorder > 0 || c.shifts != nil) {
 		c.reader.Sort(c.earlier)
+		c.reader.Shift(c.shifts)
 	}
 	return err
 }

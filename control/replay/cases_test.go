@@ -77,6 +77,7 @@ var cases = map[string]answer{
 	"selrep_before.pcap": {verdicts: []string{health.LossUpstream}, causes: byNAK(3)},
 	"selrep_behind.pcap": {verdicts: []string{health.LossDownstream}, causes: byNAK(3), lost: 3},
 	"spray_ports.pcap":   lossy2(""),
+	"incast16.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(85), lost: 17, says: "10.1.0.5 -> 10.2.0.1: 2 times"},
 	"uc_loss.pcap":       {verdicts: []string{health.LossUpstream}},
 	"wrap.pcap":          {verdicts: []string{health.LossDownstream}, causes: byNAK(132), lost: 3},
 	// Files.
@@ -85,7 +86,7 @@ var cases = map[string]answer{
 	"same_time.pcap":           lossy2("same timestamp"),
 	"ng_any_and_eth.pcapng":    lossy2(""),
 	"ng_eth_and_usbmon.pcapng": lossy2(""),
-	"cat_two.pcap":             {verdicts: []string{health.LossDownstream, health.LossDownstream}, causes: byNAK(176), lost: 4, warning: "1 more files"},
+	"cat_two.pcap":             {verdicts: []string{health.LossDownstream}, causes: byNAK(176), lost: 4, warning: "1 more files"},
 	"zeros_inside.pcap":        {verdicts: []string{health.LossDownstream}, causes: byNAK(88), lost: 2, warning: "damaged places: 1"},
 	"dlt_erf.pcap":             lossy2(""),
 	"ipv4_228.pcap":            lossy2(""),
@@ -102,7 +103,7 @@ var cases = map[string]answer{
 	"sll.pcap":                 lossy2(""),
 	"sll2.pcap":                lossy2(""),
 	"sll2_vlan.pcap":           lossy2(""),
-	"sll2_twice.pcap":          {verdicts: []string{health.Duplication, health.LossDownstream}, causes: byNAK(88), lost: 2},
+	"sll2_twice.pcap":          {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }

@@ -58,6 +58,10 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
 	}
+	h.copies = newCopies(c.Frames, h.capacity())
+	if len(c.places) > 1 {
+		h.clocks = newClocks()
+	}
 	if c.Frames > h.limit {
 		h.directions = &census{}
 		if c.Frames <= mostPlaces {
@@ -73,6 +77,8 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 		h.add()
 	}
+	h.copies.report(&h.builder, c.places)
+	h.clocks.report(&h.builder, c)
 	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
@@ -163,14 +169,22 @@ func (h *judge) learned() error {
 			return err
 		}
 		h.found = h.begun
-		if h.directions == nil || h.begun <= h.flows.Capacity() {
+		shared := h.directions == nil || h.begun <= h.flows.Capacity()
+		again := !h.copies.known() && h.copies.decide()
+		if h.clocks != nil && h.capture.shifts == nil {
+			h.capture.shifts = h.clocks.shifts(len(h.capture.places))
+			again = again || h.capture.shifts != nil
+		}
+		switch {
+		case !shared:
+			h.shares, h.directions = h.directions.shares(h.limit), nil
+		case !again:
 			if h.shares == 1 {
 				h.places = nil
 			}
 			return nil
 		}
-		h.shares, h.directions, h.icrcs = h.directions.shares(h.limit), nil, nil
-		h.setups = setups{}
+		h.icrcs, h.setups = nil, setups{}
 	}
 }
 
@@ -180,6 +194,7 @@ func (h *judge) pass(each func(b []byte)) error {
 	if h.frames = 0; !h.skips {
 		h.account = account{}
 	}
+	h.copies.begin()
 	if err := h.capture.rewind(); err != nil {
 		return err
 	}
@@ -206,6 +221,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.place(false)
 			continue
 		}
+		h.at = frame.Place
 		b, ok := h.read(frame.Octets, frame.Length)
 		h.place(ok)
 		if ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
@@ -244,6 +260,9 @@ type judge struct {
 	found      int           // those of the first pass, so that the tables of the last one need no space for more
 	trace      *health.Trace // of a connection, once there is a report
 
+	copies     *copies
+	clocks     *clocks // nil: all frames are of one place
+	at         int     // the place of the present frame
 	reader     dissect.Reader
 	frame      dissect.Packet
 	parsed     *packet.Parsed // of frame
@@ -335,44 +354,6 @@ func (h *judge) alone() bool {
 	return false
 }
 
-// compare is the pass between the first and the last, for directions without a pair.
-func (h *judge) compare(b []byte) {
-	p := h.parsed
-	if p.DestQP <= packet.GSIQP || p.Opcode == packet.CNP {
-		return
-	}
-	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
-	d, alone := h.unpaired[key]
-	if !alone {
-		return
-	}
-	if d == nil {
-		d = h.joiner.begin(key)
-		h.unpaired[key] = d
-	}
-	if d != nil {
-		o := health.Read(h.frame.Real, p, h.now)
-		h.joiner.follow(d, &o)
-	}
-}
-
-// join adds the pairs that the joiner has found to those that the learner has.
-func (h *judge) join(known *agreed) {
-	for _, j := range h.joiner.pairs() {
-		to, from := j.requester, j.responder
-		pair := pairing.QPPair{Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope}
-		if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
-			continue
-		}
-		if from.scope != to.scope {
-			h.moved[from] = to.scope
-			from.scope = to.scope
-		}
-		h.paired[to], h.paired[from] = j.by, j.by
-	}
-	h.joiner, h.unpaired = nil, nil
-}
-
 var egress = []int{1, 0} // the two directions of a connection count as of two ports
 
 // capacity is how many flows there is memory for.
@@ -402,6 +383,12 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now) {
+		if !h.skips {
+			h.account.copy(uint64(h.frames))
+		}
+		return nil, false
+	}
 	if h.frame.Reason != dissect.None && h.follower != nil && h.share == 0 { // once: in the last pass of the first share
 		h.pause(b)
 		h.discards.note(h.frame.Real, h.parsed)
@@ -425,6 +412,10 @@ func (h *judge) learn(b []byte) {
 		return
 	}
 	if k := h.lookup(); k != nil {
+		if !h.copies.known() {
+			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.frames, h.now)
+			h.clocks.sample(b, h.parsed, h.at, h.now)
+		}
 		h.learner.Observe(h.flow[0].Index, k, h.parsed, b, h.now)
 		h.learner.Sweep()
 	}

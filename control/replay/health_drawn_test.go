@@ -203,8 +203,8 @@ func (j *judged) of(verdict string) *tally {
 }
 
 // subjectOf are the addresses of a verdict's subject: "A -> B", "A -> B, VLAN 1" or "A".
-func subjectOf(v *health.Verdict) string {
-	hosts, _, _ := strings.Cut(v.Subject, ", ")
+func subjectOf(subject string) string {
+	hosts, _, _ := strings.Cut(subject, ", ")
 	return rdmanet.Subject(strings.Split(hosts, " -> ")...)
 }
 
@@ -298,8 +298,10 @@ func within(prefix, host string) bool {
 func (j *judged) compareVerdicts(c *rdmanet.Capture, r *health.Report) {
 	want := c.Expected()
 	got := map[rdmanet.Claim]bool{}
-	for i := range r.Verdicts {
-		got[rdmanet.Claim{Verdict: r.Verdicts[i].Name, Subject: subjectOf(&r.Verdicts[i])}] = true
+	for _, v := range r.Verdicts {
+		for _, p := range append(v.Pairs, health.About{Subject: v.Subject})[:max(len(v.Pairs), 1)] {
+			got[rdmanet.Claim{Verdict: v.Name, Subject: subjectOf(p.Subject)}] = true
+		}
 	}
 	for claim := range got {
 		j.of(claim.Verdict).claimed++

@@ -50,7 +50,7 @@ var traceVerdicts = map[string][]string{
 	"reordered": {health.Reordering}, "reordered_behind": {health.Unexplained},
 	"rnr": {health.NotReady}, "rnr_loss": {health.NotReady, health.LossUpstream, health.LossDownstream}, "short_timeout": {health.ShortTimeOut},
 	"short_timeout_acks_lost":  {health.ShortTimeOut, health.LossDownstream},
-	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.LossDownstream}, "reordered_overtaken": {health.Reordering}, "reordered_first": {health.Unexplained},
+	"read_short_timeout_alone": {health.ShortTimeOut}, "read_loss_busy": {health.LossUpstream}, "read_reordered_busy": {health.LossDownstream}, "reordered_busy": {health.Unexplained}, "reordered_overtaken": {health.Reordering}, "reordered_first": {health.Unexplained},
 }
 
 // checkVerdicts: these verdicts, and no others.

@@ -330,3 +330,41 @@ func (a *agreed) add(p pairing.QPPair) bool {
 	}
 	return true
 }
+
+// compare is the pass between the first and the last, for directions without a pair.
+func (h *judge) compare(b []byte) {
+	p := h.parsed
+	if p.DestQP <= packet.GSIQP || p.Opcode == packet.CNP {
+		return
+	}
+	key := connectionKey{p.Src, p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}
+	d, alone := h.unpaired[key]
+	if !alone {
+		return
+	}
+	if d == nil {
+		d = h.joiner.begin(key)
+		h.unpaired[key] = d
+	}
+	if d != nil {
+		o := health.Read(h.frame.Real, p, h.now)
+		h.joiner.follow(d, &o)
+	}
+}
+
+// join adds the pairs that the joiner has found to those that the learner has.
+func (h *judge) join(known *agreed) {
+	for _, j := range h.joiner.pairs() {
+		to, from := j.requester, j.responder
+		pair := pairing.QPPair{Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope}
+		if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
+			continue
+		}
+		if from.scope != to.scope {
+			h.moved[from] = to.scope
+			from.scope = to.scope
+		}
+		h.paired[to], h.paired[from] = j.by, j.by
+	}
+	h.joiner, h.unpaired = nil, nil
+}

@@ -138,14 +138,19 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		}
 		window, ended := f.Add(now, size)
 		over := &f.LawFlow
-		e := l.sharing.of(&f.sender, flowtable.KeyOf(&b.Records[i]), at, size, now)
+		var e *sharer
+		if f.Rate() == 0 || !p.ByFlow {
+			e = l.sharing.of(&f.sender, flowtable.KeyOf(&b.Records[i]), at, size, now)
+		} else {
+			f.sender = 0
+		}
 		share := fair                // of the sender, at this worker
-		if t.Fair = fair; e == nil { // it sends little: there are others that send more
+		if t.Fair = fair; e == nil { // F is a flow's, or the sender sends little: there are others that send more
 			obeyed += float64(size) * f.Share(now, fair)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		} else {
 			if f.Rate() == 0 {
-				e.slow.Add(now, size)
+				t.Slow = e.addSlow(now, size)
 				over = &e.slow
 			}
 			all := 1 + e.others

@@ -28,10 +28,12 @@ type sharer struct {
 	last   int64  // time of the last packet, ns
 	congestion.LawShare
 	slow   congestion.LawFlow // of the flows without a rate of their own
+	began  uint32             // since when these have had a rate together, units of sharerTick
 	others float64            // its rate at other workers, divided by that at this one
 }
 
 const (
+	sharerTick    = 1024 // ns
 	sharingPlaces = 32768
 	sharingWays   = 8
 	sharingCredit = 1 << 18    // bytes, the most
@@ -51,6 +53,16 @@ func newSharing(memory []byte, seed uint64) sharing {
 
 // watch stands for the sender in a congestion.Reaction.
 func (e *sharer) watch() uint32 { return senderWatch | e.ref%sharingPlaces }
+
+// addSlow adds a packet of a flow without a rate of its own. It returns the time for which all of these have had a rate together, ns.
+func (e *sharer) addSlow(now int64, bytes uint32) int64 {
+	at := uint32(now / sharerTick)
+	if e.slow.Rate() == 0 {
+		e.began = at
+	}
+	e.slow.Add(now, bytes)
+	return int64(at-e.began) * sharerTick
+}
 
 // of returns the entry for a packet of so many bytes, where `ref` is what it was for the flow's last packet; nil if its sender has none.
 func (s *sharing) of(ref *uint32, k *flowtable.Key, queue int, bytes uint32, now int64) *sharer {

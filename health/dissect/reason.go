@@ -3,6 +3,7 @@ package dissect
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -35,8 +36,8 @@ var reasons = [Reasons]struct {
 }{
 	None:       {"examined", "", true},
 	NotRDMA:    {"not-rdma", "", false},
-	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", false},
-	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", false},
+	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", true},
+	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", true},
 	InfiniBand: {"infiniband", "only RoCEv2 is examined", true},
 	Vendor:     {"opcode-not-followed", "opcodes from 0xc0 on are the manufacturer's (IBTA 9.2.1), such as Mellanox's DC; UCX uses RC with UCX_TLS=rc", true},
 	Malformed:  {"malformed", "check how the capture was made", true},
@@ -49,7 +50,7 @@ func (r Reason) String() string { return reasons[r%Reasons].name }
 // Advice is what to do.
 func (r Reason) Advice() string { return reasons[r%Reasons].advice }
 
-// RDMA reports whether such frames carry RDMA.
+// RDMA reports whether such frames carry RDMA, or may.
 func (r Reason) RDMA() bool { return reasons[r%Reasons].rdma }
 
 // reasonOf says why a frame that was parsed isn't RoCEv2.
@@ -80,7 +81,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
-	case packet.InTunnel(b, p) || opaqueIP[p.Proto] != "":
+	case packet.InTunnel(b, p) || p.Proto == packet.ProtoUDP && opaqueUDP[p.DstPort] != "" || opaqueIP[p.Proto] != "":
 		return Tunnel
 	}
 	return NotRDMA
@@ -101,7 +102,7 @@ func Detail(o *Packet) string {
 		case p.Proto == packet.ProtoGRE && int(p.L4)+4 <= len(b):
 			return fmt.Sprintf("GRE of type %#04x", binary.BigEndian.Uint16(b[p.L4+2:]))
 		case p.Proto == packet.ProtoUDP:
-			return fmt.Sprintf("UDP to port %d", p.DstPort)
+			return strings.TrimPrefix(fmt.Sprintf("%s, UDP to port %d", opaqueUDP[p.DstPort], p.DstPort), ", ")
 		case p.Kind == packet.Other && opaque[p.EtherType] != "":
 			return fmt.Sprintf("%s (EtherType %#04x)", opaque[p.EtherType], p.EtherType)
 		case p.Kind == packet.IP && opaqueIP[p.Proto] != "":

@@ -38,9 +38,10 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 	return nil, 0, false
 }
 
-// opaque are encapsulations that aren't read, and may hide RDMA, by EtherType and by IP protocol.
+// opaque are encapsulations that aren't read, and may hide RDMA, by EtherType, by IP protocol, and by UDP destination port.
 var (
-	opaque = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps"}
+	opaqueUDP = map[uint16]string{6343: "sFlow samples", 37008: "TZSP"}
+	opaque    = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps"}
 
 	opaqueIP = map[uint8]string{50: "ESP", 97: "EtherIP", 115: "L2TP", 137: "MPLS in IP"}
 )

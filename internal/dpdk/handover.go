@@ -38,7 +38,6 @@ type offer struct {
 	listener *net.UnixListener
 	sockets  []int
 	version  byte
-	takers   atomic.Int32
 	ended    sync.WaitGroup
 
 	mutex  sync.Mutex
@@ -92,10 +91,8 @@ func (o *offer) give(c *net.UnixConn) bool {
 		return false
 	}
 	o.takes = append(o.takes, c)
-	o.takers.Add(1)
 	o.ended.Go(func() {
 		_, _ = io.Copy(io.Discard, c)
-		o.takers.Add(-1)
 		_ = c.Close()
 		o.mutex.Lock()
 		defer o.mutex.Unlock()
@@ -117,22 +114,21 @@ func sameUser(c *net.UnixConn) (same bool) {
 	return same
 }
 
-// taken reports whether another process has the sockets. A nil offer is never taken.
-func (o *offer) taken() bool { return o != nil && o.takers.Load() > 0 }
-
-// close ends the offer, before the sockets are closed or replaced. Those that have them ask again then.
-func (o *offer) close() {
+// close ends the offer, before the sockets are read for the last time, closed or replaced. Those that have them ask again then. It reports whether another process has
+// them: nobody gets them later. A nil offer has ended.
+func (o *offer) close() (taken bool) {
 	if o == nil {
-		return
+		return false
 	}
 	_ = o.listener.Close() // removes the path
 	o.mutex.Lock()
-	o.closed = true
+	o.closed, taken = true, len(o.takes) > 0
 	for _, c := range o.takes {
 		_ = c.Close()
 	}
 	o.mutex.Unlock()
 	o.ended.Wait()
+	return taken
 }
 
 // offeredSockets are those of an interface that another gateway has offered.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,9 +37,6 @@ func TestOffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.taken() {
-		t.Error("taken by nobody")
-	}
 	h, err := inheritFrom(path)
 	if err != nil || len(h.pairs) != 2 {
 		t.Fatalf("%+v, %v", h, err)
@@ -51,12 +49,10 @@ func TestOffer(t *testing.T) {
 			t.Errorf("read %d bytes, %v: %v", n, b, err)
 		}
 	}
-	becomes(t, "the offer isn't taken", o.taken)
 	if h.take(1, 2) != nil || h.take(1, 1) != nil {
 		t.Error("pipes are taken for the sockets of an interface")
 	}
 	h.close()
-	becomes(t, "the offer is still taken", func() bool { return !o.taken() })
 	becomes(t, "the gateway keeps the connection of a standby that has ended", func() bool {
 		o.mutex.Lock()
 		defer o.mutex.Unlock()
@@ -65,7 +61,9 @@ func TestOffer(t *testing.T) {
 	if h, err = inheritFrom(path); err != nil {
 		t.Fatal(err)
 	}
-	o.close()
+	if !o.close() {
+		t.Error("the gateway that ends doesn't know that another one has its sockets")
+	}
 	becomes(t, "the other side doesn't see the end", func() bool { return h.ended.Load() != nil })
 	if h.stale() {
 		t.Error("stale at once")
@@ -86,7 +84,40 @@ func TestOffer(t *testing.T) {
 	if h, err := inheritFrom(path); err == nil {
 		t.Errorf("%+v of another version", h)
 	}
-	o.close()
+	becomes(t, "the gateway keeps the connection of another version", func() bool {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		return len(o.takes) == 0
+	})
+	if o.close() {
+		t.Error("taken by nobody")
+	}
+}
+
+// TestOfferEnds: whenever a standby asks, a gateway that ends its offer knows whether that one has the sockets: if not, it drops what waits in them.
+func TestOfferEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock.sockets")
+	const rounds = 200
+	for round := range rounds {
+		o, err := newOffer(path, []socketPair{{0, 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *offeredSockets)
+		go func() {
+			h, _ := inheritFrom(path)
+			got <- h
+		}()
+		for range round {
+			runtime.Gosched()
+		}
+		taken := o.close()
+		if h := <-got; h != nil {
+			if h.close(); !taken {
+				t.Fatalf("round %d: a standby got the sockets, and the gateway doesn't know", round)
+			}
+		}
+	}
 }
 
 // TestOfferHangs: a gateway that hangs doesn't block the standby.

@@ -137,9 +137,10 @@ func (p *kernelInterface) offerSockets() {
 	}
 }
 
-func (p *kernelInterface) endOffer() {
-	p.offer.close()
-	p.offer = nil
+// endOffer reports whether another gateway has the sockets.
+func (p *kernelInterface) endOffer() (taken bool) {
+	taken, p.offer = p.offer.close(), nil
+	return taken
 }
 
 func closePairs(pairs []socketPair) error {
@@ -282,7 +283,7 @@ func (p *kernelInterface) stopped() uint64 { return p.discarded }
 
 func (p *kernelInterface) stop() error {
 	most := C.uint32_t(maxDiscarded)
-	if p.offer.taken() {
+	if p.endOffer() {
 		most = 0 // what waits in the kernel is the next gateway's
 	}
 	for _, c := range p.c {

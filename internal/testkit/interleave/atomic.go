@@ -51,6 +51,22 @@ func (n *number[T]) CompareAndSwap(old, value T) bool {
 	return same
 }
 
+func (n *number[T]) And(mask T) (old T) {
+	before(&n.value, true)
+	old = n.value
+	n.value &= mask
+	after()
+	return old
+}
+
+func (n *number[T]) Or(mask T) (old T) {
+	before(&n.value, true)
+	old = n.value
+	n.value |= mask
+	after()
+	return old
+}
+
 // Pointer is an atomic pointer.
 type Pointer[T any] struct{ to *T }
 

@@ -15,7 +15,7 @@ import (
 const root = "../../.."
 
 // modelled are the packages with models, in files of the build tag interleave.
-var modelled = []string{"./flowtable", "./pairing/store", "./ratelimit", "./dataplane/mailbox", "./dataplane/egress"}
+var modelled = []string{"./flowtable", "./pairing/store", "./ratelimit", "./dataplane/mailbox", "./dataplane/egress", "./dataplane/notify"}
 
 // mutant is a change to the line on which a protocol rests.
 type mutant struct{ pkg, file, from, to string }
@@ -39,6 +39,12 @@ var mutants = []mutant{
 	{"./dataplane/mailbox", "mailbox.go", "== Size", "== Size+1"},
 	{"./dataplane/mailbox", "mailbox.go", "	m.of[at%Size] = s\n	m.written.Store(at + 1)\n", "	m.written.Store(at + 1)\n	m.of[at%Size] = s\n"},
 	{"./dataplane/mailbox", "mailbox.go", "	s = m.of[at%Size]\n	m.read.Store(at + 1)\n", "	m.read.Store(at + 1)\n	s = m.of[at%Size]\n"},
+	{"./dataplane/mailbox", "request.go", "return r.asked.CompareAndSwap(nil, of)", "if r.asked.Load() != nil {\n		return false\n	}\n	r.asked.Store(of)\n	return true"},
+	{"./dataplane/mailbox", "request.go", "r.asked.CompareAndSwap(of, nil)", "r.asked.Store(nil)"},
+	{"./dataplane/notify", "history.go", "if from+size >= h.claimed.Load() && s.Number == from {", "if s.Number == from {"},
+	{"./dataplane/notify", "history.go", "if from+size >= h.claimed.Load() && s.Number == from {", "if from+size >= h.claimed.Load() {"},
+	{"./dataplane/notify", "history.go", "		h.claimed.Store(h.until)\n", ""},
+	{"./dataplane/notify", "history.go", "if s.readers.Load() != 0 {", "if s.readers.Load() > 1 {"},
 	{"./dataplane/egress", "line.go", "if l.free.CompareAndSwap(old, free) {", "if l.free.Store(free); true {"},
 	{"./dataplane/egress", "line.go", "l.free.Add(-total)", "l.free.Store(l.free.Load() - total)"},
 	{"./dataplane/egress", "published.go", "return c.published.peak.Swap(0)", "defer c.published.peak.Store(0)\n	return c.published.peak.Load()"},

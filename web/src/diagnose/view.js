@@ -23,11 +23,17 @@ const nameOf = (row) => {
 };
 
 // rowsOf has a row for the requests of each end of each connection, with its number in the report.
+// pairsOf lists the pairs of hosts that a verdict is about, if they are several.
+const pairsOf = ({ pairs = [], other_pairs: others = 0 }) => pairs.length === 0 ? [] : [
+  el("dt", {}, "All, by weight"),
+  el("dd", {}, pairs.map((p) => `${p.subject.replaceAll(" -> ", " → ")} (${p.weight})`).join("; ") + (others > 0 ? `; and ${others} more` : "")),
+];
+
 const rowsOf = (report) => report.connections.flatMap((record, connection) => record.requests.map((side) => ({ record, connection, side })));
 
 // worst is the row with the most that was sent again, of those about which a verdict is; of all if there is none.
 const worst = (rows, verdict) => {
-  const hosts = verdict?.subject.split(", ")[0].split(" -> ") ?? [];
+  const hosts = (verdict?.pairs?.[0] ?? verdict)?.subject.split(", ")[0].split(" -> ") ?? [];
   const rank = (row) => {
     const [from, to] = ends(row);
     const about = !verdict || row.record.verdicts.includes(verdict.verdict);
@@ -161,7 +167,7 @@ export class View {
       el("h3", {}, el("span", { class: "number" }, String(n)), titleOf(v.verdict)),
       el("p", { class: "subject" }, v.subject.replaceAll(" -> ", " → ") + more, " ", el("code", {}, v.verdict)),
       el("p", {}, meaningOf(v.verdict)),
-      el("dl", { class: "why-what" }, el("dt", {}, "What shows it"), el("dd", { class: "shows" }, v.evidence), el("dt", {}, "What to change"), el("dd", { class: "change" }, v.advice)),
+      el("dl", { class: "why-what" }, el("dt", {}, "What shows it"), el("dd", { class: "shows" }, v.evidence), ...pairsOf(v), el("dt", {}, "What to change"), el("dd", { class: "change" }, v.advice)),
       commands.length > 0 ? el("pre", { class: "commands" }, commands.join("\n")) : null,
       open.length > 0 ? el("p", { class: "muted open" }, open.map(([name, what]) => `${name} is ${what}`).join("; ") + ".") : null,
       el("p", { class: "row" },

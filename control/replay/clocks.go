@@ -1,0 +1,125 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
+)
+
+// clocks compares the clocks of places of which one has the requests and another one the answers: an answer can't come before its request.
+type clocks struct {
+	hosts map[[2]packet.Addr]*exchange
+	ahead map[[2]int]int64 // ns, by the places of requests and of answers: how much later than the answers the requests are recorded, at most
+}
+
+// exchange are samples of the requests that ask for an answer, and of the answers, by PSN, from one host to another. A request's answer has its PSN.
+type exchange struct {
+	requests, answers map[uint32]moment
+	mask              uint64 // of the hashes of the PSNs
+}
+
+type moment struct {
+	place int
+	at    int64
+}
+
+const (
+	enoughAnswers = 8    // whose requests are found, to compare two clocks
+	shortest      = 1000 // ns: a round trip
+)
+
+func newClocks() *clocks { return &clocks{hosts: map[[2]packet.Addr]*exchange{}} }
+
+// sample notes a packet of the first pass, from the frame b.
+func (c *clocks) sample(b []byte, p *packet.Parsed, place int, now int64) {
+	if c == nil {
+		return
+	}
+	role := p.Opcode.Role()
+	asks := role == packet.ReadRequest || role == packet.Request && b[p.BTH+8]&0x80 != 0
+	if !asks && role != packet.Response {
+		return
+	}
+	key := [2]packet.Addr{p.Src, p.Dst}
+	if role == packet.Response {
+		key = [2]packet.Addr{p.Dst, p.Src}
+	}
+	o := c.hosts[key]
+	if o == nil {
+		if len(c.hosts) == mostSampled {
+			return
+		}
+		o = &exchange{requests: map[uint32]moment{}, answers: map[uint32]moment{}}
+		c.hosts[key] = o
+	}
+	if splitmix.Mix(uint64(p.PSN))&o.mask != 0 {
+		return
+	}
+	all := o.answers
+	if asks {
+		all = o.requests
+	}
+	if _, known := all[p.PSN]; !known {
+		all[p.PSN] = moment{place, now}
+	}
+	for len(all) > samplesEach {
+		o.mask = o.mask<<1 | 1
+		for _, m := range [...]map[uint32]moment{o.requests, o.answers} {
+			maps.DeleteFunc(m, func(psn uint32, _ moment) bool { return splitmix.Mix(uint64(psn))&o.mask != 0 })
+		}
+	}
+}
+
+// shifts are what is to be added to the times of each place, ns, so that no answer comes before its request; nil if none does, or only as little as package
+// health can tell.
+func (c *clocks) shifts(places int) []int64 {
+	took := map[[2]int][]int64{}
+	for _, o := range c.hosts {
+		for psn, q := range o.requests {
+			if a, ok := o.answers[psn]; ok && a.place != q.place {
+				between := [2]int{q.place, a.place}
+				took[between] = append(took[between], a.at-q.at)
+			}
+		}
+	}
+	c.hosts = nil
+	c.ahead = map[[2]int]int64{}
+	by := make([]int64, places)
+	for _, between := range slices.SortedFunc(maps.Keys(took), func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+		all := took[between]
+		early, near := usual(all) // some PSNs are those of other connections
+		if near < enoughAnswers || near*2 < len(all) || early > -clocksDiffer {
+			continue
+		}
+		for _, t := range all {
+			if t >= early-tolerance(-early) {
+				c.ahead[between] = max(c.ahead[between], -t)
+			}
+		}
+		by[between[1]] = max(by[between[1]], by[between[0]]+c.ahead[between]+shortest)
+	}
+	if len(c.ahead) == 0 {
+		return nil
+	}
+	return by
+}
+
+// report says which clocks differ.
+func (c *clocks) report(b *health.Builder, capture *Capture) {
+	if c == nil {
+		return
+	}
+	for between, ahead := range c.ahead {
+		text := fmt.Sprintf("the answers are recorded up to %v before their requests: the clock there is behind by that at least, and its times are corrected; of round trips only what exceeds the shortest is known",
+			health.Duration(ahead))
+		if late := capture.reader.Late(); late > 0 {
+			text += fmt.Sprintf("; %d frames are too far apart to be sorted: correct the file's times (editcap -t), and merge it again", late)
+		}
+		b.Note(health.Note{Name: health.NoteClocks, Subject: capture.places[between[0]] + " -> " + capture.places[between[1]], Text: text})
+	}
+}

@@ -1,0 +1,458 @@
+package replay
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/health/dissect"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
+)
+
+// A capture may have each packet at several places: of both hosts, merged; of a bond and its members; of an overlay and what is below it; with and without
+// a tag. What passed is judged as one of them has it, as their order among each other depends on clocks, and each would count twice.
+//
+// A view is how a place shows packets: file, interface, tags and tunnel. Two views of the same packets (their addresses, identification, ports, QP, PSN and
+// first headers are equal) are copies. Within one view the second of two equal packets is a copy if the requester can't have sent it: it has the same
+// identification of many, or another hop limit; or all come twice, sooner than a time-out; or packets of two sequences come by turns, as one who goes back sends
+// what follows (IBTA 9.7.5.1.2), and doesn't return.
+
+const (
+	mostSampled   = 2048    // pairs of hosts whose packets are compared
+	samplesEach   = 64      // packets of each of their directions
+	mostSequences = 4096    // of a pair of hosts
+	timesEach     = 6       // that a packet is seen
+	fewSamples    = 3       // equal packets are needed to call two views copies
+	allSampled    = 1 << 15 // of captures with more frames, one packet in eight is a sample at most
+	clocksDiffer  = 5 * msec
+	noTimeOut     = msec / 2
+	leastLag      = 20_000 // ns: packets that come again sooner within a view are duplicates in the network, or of a mirror
+	msec          = 1_000_000
+)
+
+// view is how a place shows packets.
+type view struct {
+	place int
+	scope packet.Scope // packet.Scope.Tenant
+	l3    uint32       // where the IP header begins
+}
+
+// sighting is one of a sampled packet.
+type sighting struct {
+	view int
+	at   int64
+	hops uint8
+	id   uint16
+}
+
+// between are samples of the packets between two hosts.
+type between struct {
+	masks       [2]uint64
+	samples     [2]map[uint64][]sighting // by direction, and hash
+	requests    [2]int
+	interleaved bool
+	decided     copied
+}
+
+// copied says which of the packets between two hosts are copies.
+type copied struct {
+	drops map[view]bool
+	again bool
+	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP and role.
+	sequences map[uint64]sequence
+	lag       [2]int64   // ns between a packet and its copy in the same view, by direction
+	more      [2][]int64 // and its further copies
+	kept      view
+	of        view   // a view that is dropped
+	apart     int64  // ns that its clock is ahead
+	count     uint64 // copies, in the present pass
+	all       uint64 // packets
+}
+
+type sequence struct{ first, copies uint32 }
+
+// copies finds copies, and then leaves them out.
+type copies struct {
+	coarse uint64
+	pairs  map[[2]packet.Addr]*between
+	views  []view
+	turns  []turns // by flow, of the first pass
+	any    bool    // there are copies to leave out
+	recent [][8]passing
+}
+
+// passing is a packet whose copy may come.
+type passing struct {
+	hash uint64
+	at   int64
+}
+
+// turns follow the PSNs of a flow's requests and READ responses: two sequences that come by turns?
+type turns [2]struct {
+	high, low       uint32
+	onLow           bool
+	crossings, back uint16
+}
+
+func newCopies(frames, flows int) *copies {
+	c := &copies{pairs: map[[2]packet.Addr]*between{}, turns: make([]turns, flows+1)}
+	if frames > allSampled {
+		c.coarse = 7
+	}
+	return c
+}
+
+// hostsOf are the two hosts of a packet, the lower one first, and its direction.
+func hostsOf(p *packet.Parsed) (key [2]packet.Addr, direction int) {
+	if compareAddrs(p.Src, p.Dst) > 0 {
+		return [2]packet.Addr{p.Dst, p.Src}, 1
+	}
+	return [2]packet.Addr{p.Src, p.Dst}, 0
+}
+
+// hashOf is the same for all copies of a packet, also where a snapshot is short.
+func hashOf(b []byte, p *packet.Parsed) uint64 {
+	const transport = packet.BTHLen + 4
+	h := splitmix.Mix(uint64(p.DestQP)<<32|uint64(p.PSN)) ^ uint64(p.SrcPort)<<16 ^ uint64(idOf(b, p))
+	at := int(p.BTH)
+	h = splitmix.Mix(h ^ uint64(p.Opcode)<<40)
+	if at+transport <= len(b) {
+		h = splitmix.Mix(h ^ uint64(b[at+8])<<32 ^ uint64(binary.BigEndian.Uint32(b[at+packet.BTHLen:])))
+	}
+	return h
+}
+
+func idOf(b []byte, p *packet.Parsed) uint16 {
+	if p.Family == 4 && int(p.L3)+6 <= len(b) {
+		return binary.BigEndian.Uint16(b[p.L3+4:])
+	}
+	return 0
+}
+
+func viewOf(place int, p *packet.Parsed) view {
+	return view{place, packet.ScopeOf(0, p).Tenant(), uint32(p.L3)}
+}
+
+// sample notes a packet of the first pass, in the frame of a number. Turns are followed in an eighth of the frames: they show soon.
+func (c *copies) sample(f *dissect.Packet, place int, flow flowtable.Index, number int, now int64) {
+	p := f.Parsed
+	if p.Opcode == packet.CNP || p.DestQP <= packet.GSIQP {
+		return
+	}
+	const window, one = 1 << 14, 8
+	crossed := number/window%one == 0 && flow != flowtable.None && c.turns[flow].note(p)
+	quick := splitmix.Mix(uint64(p.DestQP)<<32 | uint64(p.PSN))
+	if quick&c.coarse != 0 && !crossed {
+		return
+	}
+	key, direction := hostsOf(p)
+	o := c.pairs[key]
+	if o == nil {
+		if len(c.pairs) == mostSampled {
+			return
+		}
+		o = &between{samples: [2]map[uint64][]sighting{{}, {}}}
+		c.pairs[key] = o
+	}
+	o.interleaved = o.interleaved || crossed
+	if r := p.Opcode.Role(); r == packet.Request || r == packet.ReadRequest {
+		o.requests[direction]++
+	}
+	if quick>>8&o.masks[direction] != 0 {
+		return
+	}
+	all, hash := o.samples[direction], hashOf(f.Real, p)&^0xffffff|quick>>8&0xffffff // so that a mask can be applied later
+	seen := all[hash]
+	if len(seen) < timesEach {
+		hops := health.Read(f.Real, p, now).Hops
+		all[hash] = append(seen, sighting{c.number(viewOf(place, p)), now, hops, idOf(f.Real, p)})
+	}
+	for len(all) > samplesEach {
+		mask := o.masks[direction]<<1 | 1
+		o.masks[direction] = mask
+		maps.DeleteFunc(all, func(h uint64, _ []sighting) bool { return h&mask != 0 })
+	}
+}
+
+func (c *copies) number(v view) int {
+	if i := slices.Index(c.views, v); i >= 0 {
+		return i
+	}
+	if len(c.views) == 1<<10 {
+		return len(c.views) - 1
+	}
+	c.views = append(c.views, v)
+	return len(c.views) - 1
+}
+
+// note follows a packet, and reports whether two sequences come by turns.
+func (t *turns) note(p *packet.Parsed) bool {
+	role := p.Opcode.Role()
+	s := &t[0]
+	switch {
+	case role == packet.Response && p.Opcode.HasPayload():
+		s = &t[1]
+	case role != packet.Request:
+		return false
+	}
+	const enough = 16
+	switch psn := p.PSN; {
+	case ahead(psn, s.high) >= 0 || s.high == 0:
+		if s.onLow && s.low != s.high && s.crossings < enough {
+			s.crossings++
+		}
+		s.high, s.onLow = (psn+1)&packet.PSNMask, false
+	case psn == s.low:
+		s.low, s.onLow = (psn+1)&packet.PSNMask, true
+	default:
+		s.low, s.onLow = (psn+1)&packet.PSNMask, true
+		s.back++
+		s.crossings = s.crossings - min(s.crossings, 1)
+	}
+	return s.crossings == enough
+}
+
+// known reports whether decide has been called.
+func (c *copies) known() bool { return c.turns == nil }
+
+// decide says what is copied, and reports whether anything is.
+func (c *copies) decide() bool {
+	for _, o := range c.pairs {
+		c.any = o.decide(c.views) || c.any
+	}
+	c.turns = nil
+	return c.any
+}
+
+// tally is what the samples say of a view.
+type tally struct {
+	view       int
+	seen       int
+	directions int
+	with       map[int]int // packets that another view has, too
+}
+
+func (o *between) tally() []*tally {
+	all := map[int]*tally{}
+	for d, samples := range o.samples {
+		for _, seen := range samples {
+			var in []int
+			for _, s := range seen {
+				if !slices.Contains(in, s.view) {
+					in = append(in, s.view)
+				}
+			}
+			for _, v := range in {
+				t := all[v]
+				if t == nil {
+					t = &tally{view: v, with: map[int]int{}}
+					all[v] = t
+				}
+				t.seen++
+				t.directions |= 1 << d
+				for _, u := range in {
+					t.with[u]++
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b *tally) int {
+		return cmp.Or(cmp.Compare(b.directions/3, a.directions/3), cmp.Compare(b.seen, a.seen), cmp.Compare(a.view, b.view))
+	})
+}
+
+// decide keeps the views that have both directions and the most packets first, and drops those that have the same packets.
+func (o *between) decide(views []view) bool {
+	var kept []int
+	for _, t := range o.tally() {
+		at := slices.IndexFunc(kept, func(u int) bool { return t.with[u] >= fewSamples && 4*t.with[u] >= t.seen })
+		if at < 0 {
+			kept = append(kept, t.view)
+			continue
+		}
+		if o.decided.drops == nil {
+			o.decided = copied{drops: map[view]bool{}, kept: views[kept[at]], of: views[t.view], apart: o.apart(kept[at], t.view)}
+		}
+		o.decided.drops[views[t.view]] = true
+	}
+	return o.again(kept) || o.decided.drops != nil
+}
+
+// apart is how far the clock of a view is ahead of that of another: the mean of both directions, so that the time of the path between counts for nothing.
+func (o *between) apart(from, to int) int64 {
+	var sum, n int64
+	for _, samples := range o.samples {
+		var all []int64
+		for _, seen := range samples {
+			a := slices.IndexFunc(seen, func(s sighting) bool { return s.view == from })
+			b := slices.IndexFunc(seen, func(s sighting) bool { return s.view == to })
+			if a >= 0 && b >= 0 {
+				all = append(all, seen[b].at-seen[a].at)
+			}
+		}
+		if len(all) > 0 {
+			sum, n = sum+median(all), n+1
+		}
+	}
+	return sum / max(n, 1)
+}
+
+func median(all []int64) int64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// again looks for copies within the views that are kept.
+func (o *between) again(kept []int) bool {
+	packets, twice, proven, elsewhere := 0, 0, 0, 0
+	var lags [2][timesEach][]int64
+	ids := map[uint16]bool{}
+	for d, samples := range o.samples {
+		for _, seen := range samples {
+			seen = slices.DeleteFunc(slices.Clone(seen), func(s sighting) bool { return !slices.Contains(kept, s.view) })
+			if len(seen) == 0 {
+				continue
+			}
+			packets++
+			if len(seen) < 2 || seen[0].view != seen[1].view {
+				continue
+			}
+			twice++
+			for n, s := range seen[1:] {
+				lags[d][n] = append(lags[d][n], s.at-seen[0].at)
+			}
+			if seen[0].id != 0 {
+				proven++
+			}
+			if seen[0].hops != seen[1].hops {
+				elsewhere++
+			}
+			ids[seen[0].id] = true
+		}
+	}
+	near := 0
+	for d := range lags {
+		all := lags[d][0]
+		if len(all) == 0 {
+			all = lags[1-d][0]
+		}
+		n := 0
+		if o.decided.lag[d], n = usual(all); n == 0 {
+			return false
+		}
+		near += n
+		for _, further := range lags[d][1:] {
+			if lag, n := usual(further); n*2 > len(all) {
+				o.decided.more[d] = append(o.decided.more[d], lag)
+			}
+		}
+	}
+	longest := max(o.decided.lag[0], o.decided.lag[1])
+	switch {
+	case twice < fewSamples, near*10 < twice*8:
+	case min(o.decided.lag[0], o.decided.lag[1]) < leastLag, elsewhere > 0 && longest <= clocksDiffer: // package health tells them
+	case elsewhere*10 >= twice*9:
+		o.decided.again = true
+	case o.interleaved && 2*twice > packets:
+		o.decided.again = true
+	case twice*10 >= packets*9 && longest < noTimeOut:
+		o.decided.again = true
+	case proven*10 >= twice*9 && len(ids)*2 > twice && 4*twice >= packets:
+		o.decided.again = true
+	}
+	return o.decided.again
+}
+
+// usual is the median of times between packets and copies, ns, and how many are about that.
+func usual(all []int64) (lag int64, near int) {
+	if len(all) == 0 {
+		return 0, 0
+	}
+	lag = median(all)
+	for _, l := range all {
+		if max(l-lag, lag-l) <= tolerance(max(lag, -lag)) {
+			near++
+		}
+	}
+	return lag, near
+}
+
+// tolerance is how much the time between a packet and its copy may differ, ns.
+func tolerance(lag int64) int64 { return max(lag/4, msec/10) }
+
+// begin begins a pass.
+func (c *copies) begin() {
+	if clear(c.recent); c.recent == nil && c.any {
+		for _, o := range c.pairs {
+			if o.decided.again && c.recent == nil {
+				c.recent = make([][8]passing, 1<<16) // 8 MB: half a million packets
+			}
+		}
+	}
+	for _, o := range c.pairs {
+		o.decided.count, o.decided.all, o.decided.sequences = 0, 0, map[uint64]sequence{}
+	}
+}
+
+// is reports whether a packet is a copy.
+func (c *copies) is(f *dissect.Packet, place int, now int64) bool {
+	key, direction := hostsOf(f.Parsed)
+	o := c.pairs[key]
+	if o == nil {
+		return false
+	}
+	d := &o.decided
+	d.all++
+	if d.drops[viewOf(place, f.Parsed)] || d.again && c.came(d, f, direction, now) {
+		d.count++
+		return true
+	}
+	return false
+}
+
+// came reports whether the same packet came a lag before, or was lost before it came to the place whose packets come first. If those of one direction are
+// less behind, that place is behind the other one: what was lost between is missing there, and continues the sequence of the copies.
+func (c *copies) came(d *copied, f *dissect.Packet, direction int, now int64) bool {
+	p := f.Parsed
+	came := c.matches(hashOf(f.Real, p), now, d.lag[direction], d.more[direction])
+	if p.Opcode == packet.CNP || d.lag[direction] >= d.lag[1-direction] {
+		return came
+	}
+	key := uint64(p.Opcode.Role())<<32 | uint64(p.DestQP)<<1 | uint64(direction)
+	s := d.sequences[key]
+	if came = came || p.PSN == s.copies && ahead(p.PSN, s.first) < 0; came {
+		s.copies = (p.PSN + 1) & packet.PSNMask
+	} else {
+		s.first = (p.PSN + 1) & packet.PSNMask
+	}
+	if len(d.sequences) < mostSequences {
+		d.sequences[key] = s
+	}
+	return came
+}
+
+// matches reports whether the same packet came one of the lags before. If not, its copies may.
+func (c *copies) matches(hash uint64, now, lag int64, more []int64) bool {
+	all := &c.recent[hash%uint64(len(c.recent))]
+	oldest := 0
+	for i := range all {
+		s := &all[i]
+		if s.at < all[oldest].at {
+			oldest = i
+		}
+		if s.hash != hash || s.at == 0 {
+			continue
+		}
+		for _, l := range append([]int64{lag}, more...) {
+			if off := now - s.at - l; max(off, -off) <= tolerance(l) {
+				return true
+			}
+		}
+	}
+	all[oldest] = passing{hash, now}
+	return false
+}

@@ -1,0 +1,5 @@
+//go:build !long || race
+
+package dataplane_test
+
+const anyTimes, monthHours = 1, 2
