@@ -32,7 +32,7 @@ var edits = []edit{
 	{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:", ""},
 	{"rate: 10Gbps", "rate: fast", `"fast" is not a rate`},
 	{"iface=b0", "iface=c0", "ports[1].device: differs"},
-	{"queue_capacity: 4MB", "queue_capacity: 40MB", "memory was reserved"},
+	{"queue_capacity: 4MB", "queue_capacity: 40MB", "needs memory for 39062 frames"},
 	{"{capacity: 1Ki}", "{capacity: 2Ki", "not valid YAML"},
 	{"flows: {capacity: 1Ki}", "flows: {capacity: 2Ki}", "flows.capacity: differs"},
 }

@@ -52,8 +52,8 @@ const needsRestart = "differs from its value when the gateway was started, and a
 func checkResize(r *yamldoc.Document, s *portSection, i int, ports, before []Port) {
 	now, started := &ports[i], &before[i]
 	if now.Frames > started.Frames {
-		r.Problem(&s.QueueCapacity, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
-			units.Exact(now.Capacity, units.Sizes), units.Exact(started.Capacity, units.Sizes))
+		r.Problem(&s.QueueCapacity, "%s needs memory for %d frames; for %d was reserved at the start, which is %s; expected at most that, or restart the gateway",
+			units.Exact(now.Capacity, units.Sizes), now.Frames, started.Frames, units.Exact(uint64(started.Frames)*frameShare, units.Sizes))
 	}
 	switch {
 	case now.Paced > 0 && started.Paced == 0:

@@ -66,7 +66,7 @@ func TestBuiltIn(t *testing.T) {
 
 // TestIncast: with notifications of the gateway the first sender slows down at least ten times as early as with the receiver's, and little is lost.
 func TestIncast(t *testing.T) {
-	s := builtIn(t, "incast-10ms", "traffic[0].incast.bytes=12MB")
+	s := builtIn(t, "incast-10ms", "traffic[0].incast.bytes=12MB", shallow("west"))
 	ecn := run(t, s, scenario.ECN)
 	if ecn.Dropped == 0 || ecn.Sent != 0 || ecn.SlowDown < 5e6 {
 		t.Fatalf("with marks alone: %d dropped, %d notifications, slowed down after %d ns", ecn.Dropped, ecn.Sent, ecn.SlowDown)
@@ -199,7 +199,7 @@ const sameBytes = "5bfa54a67d80f849b8fc308ce64aa06b4d4fcfe2a7496188359d0c7b6c81d
 // TestProxy: senders behind a proxy react as soon as those that the congested gateway notifies itself, a round trip of the far link earlier
 // than to the receiver's CNPs, and nothing is lost.
 func TestProxy(t *testing.T) {
-	s := builtIn(t, "proxy", "traffic[0].incast.bytes=40MB", "length=40ms")
+	s := builtIn(t, "proxy", "traffic[0].incast.bytes=40MB", "length=40ms", shallow("far"))
 	ecn, direct, through := run(t, s, scenario.ECN), run(t, s, scenario.StandardCNP), run(t, s, scenario.Proxy)
 	if direct.SlowDown > 2e6 || through.SlowDown > direct.SlowDown+100_000 || ecn.SlowDown < 5e6 {
 		t.Errorf("senders react after %d ns, directly %d, through the proxy %d", ecn.SlowDown, direct.SlowDown, through.SlowDown)
