@@ -52,7 +52,7 @@ const needsRestart = "differs from its value when the gateway was started, and a
 func checkResize(r *yamldoc.Document, s *portSection, i int, ports, before []Port) {
 	now, started := &ports[i], &before[i]
 	if now.Frames > started.Frames {
-		r.Problem(&s.QueueCapacity, "%s needs memory for %d frames; for %d was reserved at the start, which is %s; expected at most that, or restart the gateway",
+		r.Problem(&s.QueueCapacity, "%s needs memory for %d frames, and it was reserved for %d at the start; expected at most %s, or restart the gateway",
 			units.Exact(now.Capacity, units.Sizes), now.Frames, started.Frames, units.Exact(uint64(started.Frames)*frameShare, units.Sizes))
 	}
 	switch {

@@ -107,7 +107,7 @@ func TestNeedsRestart(t *testing.T) {
 		"priority taken away":        {[]string{"dscp: [46], priority: 5", "dscp: [46]"}, []string{"ports[1].traffic_classes[0].priority: differs"}},
 		"priority 0":                 {[]string{"priority: 5", "priority: 0"}, []string{"gw.yaml:18:45: ports[1].traffic_classes[0].priority: differs"}},
 		"flow control":               {[]string{"    flow_control: {speed: 100Gbps}\n", "    flow_control: {}\n"}, []string{"ports[0].flow_control.speed: differs"}},
-		"a larger queue":             {[]string{"queue_capacity: 16MB", "queue_capacity: 400MB"}, []string{"gw.yaml:16:21: ports[1].queue_capacity: 400MB needs memory for 390625 frames; for 15625 was reserved at the start, which is 16MB", "ports[1].queue_capacity: 400MB would change XOff of the lossless class rest"}},
+		"a larger queue":             {[]string{"queue_capacity: 16MB", "queue_capacity: 400MB"}, []string{"gw.yaml:16:21: ports[1].queue_capacity: 400MB needs memory for 390625 frames, and it was reserved for 31310 at the start; expected at most 31310KiB", "ports[1].queue_capacity: 400MB would change XOff of the lossless class rest"}},
 		"a smaller lossless queue":   {[]string{"queue_capacity: 16MB", "queue_capacity: 15MB"}, []string{"gw.yaml:16:21: ports[1].queue_capacity: 15MB would change XOff of the lossless class rest"}},
 		"more held back":             {[]string{"capacity: 1MB", "capacity: 2MB"}, []string{"gw.yaml:9:39: ports[0].pacing.capacity: 2MB is more than the 1MB"}},
 	} {
