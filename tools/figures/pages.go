@@ -42,7 +42,7 @@ func (s *sources) pages() ([]page, error) {
 		{file: "docs/overview.svg", sentences: []sentence{{">after #</text>", []string{early}}, {"then the receiver's CNP, after #</text>", []string{late}}}},
 		planning,
 		{file: "docs/effect.md", sentences: []sentence{{"**HPCC** reaches # Gbps in `incast-10ms`", s.others[:1]},
-			{"only pauses: # Gbps in `incast-10ms`, but # with a loop of 200 us", s.others[1:]}}},
+			{"only pauses: # Gbps in `incast-10ms`, # with a loop of 200 us", s.others[1:]}}},
 		{file: "docs/incast.svg", whole: drawDepths(s.ecn, s.cnp)},
 	}
 	return pages, failed
