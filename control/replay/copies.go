@@ -54,6 +54,7 @@ type between struct {
 	masks       [2]uint64
 	samples     [2]map[uint64][]sighting // by direction, and hash
 	requests    [2]int
+	refused     int // packets by which a responder asks for others again
 	interleaved bool
 	decided     copied
 }
@@ -159,8 +160,11 @@ func (c *copies) sample(f *dissect.Packet, place int, flow flowtable.Index, numb
 		c.pairs[key] = o
 	}
 	o.interleaved = o.interleaved || crossed
-	if r := p.Opcode.Role(); r == packet.Request || r == packet.ReadRequest {
+	switch r := p.Opcode.Role(); {
+	case r == packet.Request || r == packet.ReadRequest:
 		o.requests[direction]++
+	case refuses(f.Real, p):
+		o.refused++
 	}
 	if quick>>8&o.masks[direction] != 0 {
 		return
@@ -176,6 +180,12 @@ func (c *copies) sample(f *dissect.Packet, place int, flow flowtable.Index, numb
 		o.masks[direction] = mask
 		maps.DeleteFunc(all, func(h uint64, _ []sighting) bool { return h&mask != 0 })
 	}
+}
+
+// refuses reports whether a packet is a NAK, or an RNR NAK (IBTA 9.7.5.1.3).
+func refuses(b []byte, p *packet.Parsed) bool {
+	at := int(p.BTH) + packet.BTHLen
+	return p.Opcode.Role() == packet.Response && !p.Opcode.HasPayload() && at < len(b) && b[at]&0x20 != 0
 }
 
 func (c *copies) number(v view) int {
@@ -352,14 +362,16 @@ func (o *between) again(kept []int) bool {
 		}
 	}
 	longest := max(o.decided.lag[0], o.decided.lag[1])
+	both := len(o.samples[0]) > 0 && len(o.samples[1]) > 0
+	refused := 64*o.refused >= o.requests[0]+o.requests[1] || !both // most may be sent again because of NAKs
 	switch {
 	case twice < fewSamples, near*10 < twice*8:
 	case min(o.decided.lag[0], o.decided.lag[1]) < leastLag, elsewhere > 0 && longest <= clocksDiffer: // package health tells them
 	case elsewhere*10 >= twice*9:
 		o.decided.again = true
-	case o.interleaved && 2*twice > packets:
+	case o.interleaved && !refused && 2*twice > packets:
 		o.decided.again = true
-	case twice*10 >= packets*9 && longest < noTimeOut:
+	case twice*10 >= packets*9 && both && o.refused == 0 && longest < noTimeOut:
 		o.decided.again = true
 	case proven*10 >= twice*9 && len(ids)*2 > twice && 4*twice >= packets:
 		o.decided.again = true
