@@ -46,7 +46,7 @@ func TestSorted(t *testing.T) {
 	g := scene(t)
 	g.want(t, http.MethodGet, FlowsPath+"?sort=bytes&limit=1", "", 200, `"flows":[{"port":"dc","source_ip":"10.1.0.1"`, `"more":true`)
 	g.want(t, http.MethodGet, FlowsPath+"?sort=bytes&offset=1&limit=3", "", 200, `"source_ip":"10.1.0.2"`, `"source_ip":"fd00::1"`, `"vlan":[100]`, `"more":false`)
-	g.want(t, http.MethodGet, FlowsPath+"?sort=bytes&offset=9", "", 200, `{"flows":[],"more":false}`)
+	g.want(t, http.MethodGet, FlowsPath+"?sort=bytes&offset=9", "", 200, `{"flows":[],"more":false,"total":4}`)
 	g.want(t, http.MethodGet, FlowsPath+"?offset=3", "", 200, `"vlan":[100]`, `"more":false`)
 	g.want(t, http.MethodGet, FlowsPath+"?offset=1&limit=1", "", 200, `"source_ip":"10.1.0.2"`, `"more":true`)
 	g.want(t, http.MethodGet, PairsPath+"?offset=1", "", 200, `{"pairs":[`, `"source_ip":"10.1.0.2"`)

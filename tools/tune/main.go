@@ -1,7 +1,7 @@
 // Command tune lets a build of cnpgate run with other constants of the control law, to measure what each is worth. It changes no source: it writes
 // copies of the files in which constants are used, for go build -overlay. In that build, CNPGATE_TUNE="NAME=VALUE" replaces a constant.
 //
-//	go run ./tools/tune DIR ./congestion ./dataplane
+//	go run ./tools/tune DIR ./congestion ./dataplane/respond
 //
 // writes DIR/overlay.json and prints a line for each constant whose name begins with law: its name, its value, half of it and its double.
 package main
