@@ -56,13 +56,7 @@ const (
 // TestPlanningLive: the table of planning.md has what a gateway with so many flows answers. With -table columns are measured anew.
 func TestPlanningLive(t *testing.T) {
 	const page = "planning.md"
-	text := readPage(t, page)
-	begin := strings.Index(text, liveHead)
-	if begin < 0 {
-		t.Fatalf("%s has no table with the head %q", page, liveHead)
-	}
-	begin += len(liveHead)
-	end := begin + strings.Index(text[begin:], "\n\n") + 1
+	text, begin, end := tableOf(t, page, liveHead)
 	var rows [][]string
 	for row := range strings.SplitSeq(strings.TrimSpace(text[begin:end]), "\n") {
 		rows = append(rows, strings.Split(strings.Trim(row, "| "), " | "))

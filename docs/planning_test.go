@@ -32,16 +32,21 @@ var measurePlanning = flag.String("table", "", "measure the rows of planning.md'
 
 const planningHead = "| Connections | Between | Flow tables, reserved | Resident | Paired | First packets, ns | Later packets, ns |\n|---|---|---|---|---|---|---|\n"
 
+// tableOf returns a page, and where the rows of the table with a head begin and end.
+func tableOf(t *testing.T, page, head string) (text string, begin, end int) {
+	t.Helper()
+	text = readPage(t, page)
+	if begin = strings.Index(text, head); begin < 0 {
+		t.Fatalf("%s has no table with the head %q", page, head)
+	}
+	begin += len(head)
+	return text, begin, begin + strings.Index(text[begin:], "\n\n") + 1
+}
+
 // TestPlanningTable: the table of planning.md says how much memory is reserved for flows, and that all are paired, between two hosts most. With -table rows are measured anew.
 func TestPlanningTable(t *testing.T) {
 	const page = "planning.md"
-	text := readPage(t, page)
-	begin := strings.Index(text, planningHead)
-	if begin < 0 {
-		t.Fatalf("%s has no table with the head %q", page, planningHead)
-	}
-	begin += len(planningHead)
-	end := begin + strings.Index(text[begin:], "\n\n") + 1
+	text, begin, end := tableOf(t, page, planningHead)
 	if *measurePlanning != "" {
 		var rows strings.Builder
 		for _, r := range planningRows() {

@@ -108,8 +108,8 @@ func (c *Connection) judge(i int) (all []Verdict) {
 // notCaptured is how many packets of a connection were acknowledged, and never seen here: so many may have passed that seem to be lost or late.
 func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Half[1].NotCaptured }
 
-// perhapsMissed is how many of the episodes that prove a loss may be of packets that the capture missed.
-func (h *Half) perhapsMissed(c *Connection) uint64 {
+// perhapsMissed is how many of the episodes of an end that prove a loss may be of packets that the capture missed.
+func (c *Connection) perhapsMissed(h *Half) uint64 {
 	if h.incomplete() {
 		return c.notCaptured()
 	}
@@ -310,7 +310,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= h.perhapsMissed(c) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= c.perhapsMissed(h) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {

@@ -46,7 +46,7 @@ func emittingAt(t *testing.T, path string, all []report.Notification, lost uint6
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := json.NewEncoder(w)
 		switch r.URL.Path {
 		case api.NotificationsPath:
@@ -74,15 +74,7 @@ func emittingAt(t *testing.T, path string, all []report.Notification, lost uint6
 		}
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	})}
-	served := make(chan error)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
+	}))
 }
 
 // wantCaptured checks that a file has the notifications that were sent, with their comments, and its statistics.

@@ -246,15 +246,7 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"time":"2026-01-02T03:04:05Z"}`)
 	})
-	server := http.Server{Handler: mux}
-	served := make(chan error)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
+	serve(t, l, mux)
 }
 
 func TestShow(t *testing.T) {
@@ -418,4 +410,17 @@ func TestWatchInterrupted(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// serve answers requests at a listener until the test ends.
+func serve(t *testing.T, l net.Listener, h http.Handler) {
+	server := http.Server{Handler: h}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
 }

@@ -208,15 +208,7 @@ func between(t *testing.T, path, to string) (asked func() []*url.URL) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", to)
 		}},
 	}
-	server := http.Server{Handler: pass}
-	served := make(chan error)
-	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
+	serve(t, l, pass)
 	return func() (these []*url.URL) {
 		mutex.Lock()
 		defer mutex.Unlock()

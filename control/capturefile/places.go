@@ -7,7 +7,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// mostPlaces is how many places of capture are told apart; further ones count as the last of these.
+// mostPlaces bounds the places of capture; further ones count as the last of these.
 const mostPlaces = 256
 
 // place is where frames were captured: a file of several in one, a section and an interface of pcapng, or an interface by Linux's index.

@@ -22,7 +22,7 @@ type unreadKey struct {
 	detail string
 }
 
-// mostUnread bounds the kinds of frames that are told apart; the others count for their reason alone.
+// mostUnread bounds the kinds of frames that are counted one by one; the others count for their reason alone.
 const mostUnread = 64
 
 // note counts a frame; number is from 1.

@@ -13,8 +13,14 @@ import (
 
 // clocks compares the clocks of places of which one has the requests and another one the answers: an answer can't come before its request.
 type clocks struct {
-	hosts map[[2]packet.Addr]*exchange
+	hosts map[ends]*exchange
 	ahead map[[2]int]int64 // ns, by the places of requests and of answers: how much later than the answers the requests are recorded, at most
+}
+
+// ends are two hosts of a tenant: the one of requests, and the one of answers.
+type ends struct {
+	from, to packet.Addr
+	tenant   packet.Scope
 }
 
 // exchange are samples of the requests that ask for an answer, and of the answers, by PSN, from one host to another. A request's answer has its PSN.
@@ -33,7 +39,7 @@ const (
 	shortest      = 1000 // ns: a round trip
 )
 
-func newClocks() *clocks { return &clocks{hosts: map[[2]packet.Addr]*exchange{}} }
+func newClocks() *clocks { return &clocks{hosts: map[ends]*exchange{}} }
 
 // sample notes a packet of the first pass, from the frame b.
 func (c *clocks) sample(b []byte, p *packet.Parsed, place int, now int64) {
@@ -45,9 +51,9 @@ func (c *clocks) sample(b []byte, p *packet.Parsed, place int, now int64) {
 	if !asks && role != packet.Response {
 		return
 	}
-	key := [2]packet.Addr{p.Src, p.Dst}
+	key := ends{p.Src, p.Dst, packet.ScopeOf(0, p).Tenant()}
 	if role == packet.Response {
-		key = [2]packet.Addr{p.Dst, p.Src}
+		key.from, key.to = p.Dst, p.Src
 	}
 	o := c.hosts[key]
 	if o == nil {

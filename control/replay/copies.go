@@ -17,7 +17,7 @@ import (
 // a tag. What passed is judged as one of them has it, as their order among each other depends on clocks, and each would count twice.
 //
 // A view is how a place shows packets: file, interface, tags and tunnel. Two views of the same packets (their addresses, identification, ports, QP, PSN and
-// first headers are equal) are copies. Within one view the second of two equal packets is a copy if the requester can't have sent it: it has the same
+// first headers are equal) are copies, unless they have the same headers with other VLANs or VNIs, and no router between them: these are two tenants. Within one view the second of two equal packets is a copy if the requester can't have sent it: it has the same
 // identification of many, or another hop limit; or all come twice, sooner than a time-out; or packets of two sequences come by turns, as one who goes back sends
 // what follows (IBTA 9.7.5.1.2), and doesn't return.
 
@@ -63,7 +63,7 @@ type between struct {
 type copied struct {
 	drops map[view]bool
 	again bool
-	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP and role.
+	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP, role and tenant.
 	sequences map[uint64]sequence
 	lag       [2]int64   // ns between a packet and its copy in the same view, by direction
 	more      [2][]int64 // and its further copies
@@ -246,26 +246,28 @@ type tally struct {
 	with       map[int]int // packets that another view has, too
 }
 
-func (o *between) tally() []*tally {
+func (o *between) tally(views []view) []*tally {
 	all := map[int]*tally{}
 	for d, samples := range o.samples {
 		for _, seen := range samples {
-			var in []int
+			var in []sighting // the first one in each view
 			for _, s := range seen {
-				if !slices.Contains(in, s.view) {
-					in = append(in, s.view)
+				if !slices.ContainsFunc(in, func(f sighting) bool { return f.view == s.view }) {
+					in = append(in, s)
 				}
 			}
-			for _, v := range in {
-				t := all[v]
+			for _, s := range in {
+				t := all[s.view]
 				if t == nil {
-					t = &tally{view: v, with: map[int]int{}}
-					all[v] = t
+					t = &tally{view: s.view, with: map[int]int{}}
+					all[s.view] = t
 				}
 				t.seen++
 				t.directions |= 1 << d
 				for _, u := range in {
-					t.with[u]++
+					if s.hops != u.hops || !twoTenants(views[s.view], views[u.view]) {
+						t.with[u.view]++
+					}
 				}
 			}
 		}
@@ -275,10 +277,13 @@ func (o *between) tally() []*tally {
 	})
 }
 
+// twoTenants reports whether views differ by nothing but a VLAN or VNI.
+func twoTenants(a, b view) bool { return a.l3 == b.l3 && a.scope != b.scope }
+
 // decide keeps the views that have both directions and the most packets first, and drops those that have the same packets.
 func (o *between) decide(views []view) bool {
 	var kept []int
-	for _, t := range o.tally() {
+	for _, t := range o.tally(views) {
 		at := slices.IndexFunc(kept, func(u int) bool { return t.with[u] >= fewSamples && 4*t.with[u] >= t.seen })
 		if at < 0 {
 			kept = append(kept, t.view)
@@ -430,11 +435,12 @@ func (c *copies) is(f *dissect.Packet, place int, now int64) bool {
 // less behind, that place is behind the other one: what was lost between is missing there, and continues the sequence of the copies.
 func (c *copies) came(d *copied, f *dissect.Packet, direction int, now int64) bool {
 	p := f.Parsed
-	came := c.matches(hashOf(f.Real, p), now, d.lag[direction], d.more[direction])
+	tenant := splitmix.Mix(uint64(packet.ScopeOf(0, p).Tenant()))
+	came := c.matches(hashOf(f.Real, p)^tenant, now, d.lag[direction], d.more[direction])
 	if p.Opcode == packet.CNP || d.lag[direction] >= d.lag[1-direction] {
 		return came
 	}
-	key := uint64(p.Opcode.Role())<<32 | uint64(p.DestQP)<<1 | uint64(direction)
+	key := (uint64(p.Opcode.Role())<<32 | uint64(p.DestQP)<<1 | uint64(direction)) ^ tenant
 	s := d.sequences[key]
 	if came = came || p.PSN == s.copies && ahead(p.PSN, s.first) < 0; came {
 		s.copies = (p.PSN + 1) & packet.PSNMask

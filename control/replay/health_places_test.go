@@ -93,6 +93,38 @@ func TestSeveralPlaces(t *testing.T) {
 	}
 }
 
+// TestTenantsAreNoCopies: two tenants with the same addresses, QPs, ports and PSNs in two VLANs, or with two VNIs, are two, even if they send at the same time.
+func TestTenantsAreNoCopies(t *testing.T) {
+	job := lossy{op: endpoint.Write, bytes: 16384, messages: 100, timeout: 40 * msec, delay: [2]int64{60 * usec, 60 * usec}, rule: loses(100, 0, true)}
+	_, path := job.run(t, 1)
+	once := frames(t, readFile(t, path))
+	for name, of := range map[string]func(b []byte, length int, tenant byte) []byte{
+		"VLANs": func(b []byte, _ int, tenant byte) []byte {
+			return slices.Concat(b[:12], []byte{0x81, 0, 0, tenant}, b[12:])
+		},
+		"VNIs": func(b []byte, length int, tenant byte) []byte {
+			b = inVXLAN(b, length)
+			b[packet.EthernetLen+20+8+6] = tenant
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []frame
+			for _, f := range once {
+				for tenant := range byte(2) {
+					b := of(slices.Clone(f.octets), f.length, 7+tenant)
+					all = append(all, frame{at: f.at + int64(tenant)*20*usec, octets: b, length: f.length + len(b) - len(f.octets)})
+				}
+			}
+			slices.SortStableFunc(all, func(x, y frame) int { return int(x.at - y.at) })
+			one, two := healthOf(t, rewritten(t, once)).Summary, healthOf(t, rewritten(t, all)).Summary
+			if two.Packets != 2*one.Packets || two.Connections != 2*one.Connections || two.NAKs != 2*one.NAKs {
+				t.Errorf("%+v of both tenants, one has %+v", two, one)
+			}
+		})
+	}
+}
+
 // inVXLAN is a frame in VXLAN with the VNI 9.
 func inVXLAN(b []byte, length int) []byte {
 	outer := make([]byte, 14+20+8+8, 50+len(b))

@@ -8,10 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 )
 
-// sharing has, of a worker's senders, what all flows of each send in a class. Those of its flows that send too few packets for a rate of their own count as one. Whether it reacts is seen by the rate of all of them: that of one flow may grow while the
-// others' falls, and that of a slow one is known too late. So a
-// sender can't have or hide more than its share by spreading it over many QPs, by bursts of one QP after the other, or by another destination QP for each datagram; and each
-// packet of its slow flows may be followed by a CNP to the QP that sent it, with the probability by which all of them together exceed their level.
+// sharing has, of a worker's senders, what all flows of each send in a class. Those of its flows that send too few packets for a rate of their own count as one.
+// So a sender can't have or hide more than its share by spreading it over many QPs, by bursts of one QP after the other, or by another destination QP for each
+// datagram: while its slow flows together exceed their level, CNPs go to those of them that send now. Whether a sender reacts is seen by the rate of all its flows:
+// that of one may grow while the others' falls, and that of a slow one is known too late.
 //
 // The size is fixed. Of more senders, those are known that send most (Misra and Gries: an entry has the bytes of its sender as credit, a packet of an unknown sender takes
 // its bytes from the least credit of its places, and the sender has the entry once none is left). So one that isn't known sends at most about as much as the least of these.

@@ -25,7 +25,7 @@ type Notice struct {
 
 const (
 	keptNotices = 4096 // whose bytes are kept
-	drawn       = 48   // of a frame of the page, the latest ones: more can't be told apart
+	drawn       = 48   // of a frame of the page, the latest ones: nobody sees more as single ones
 	mostBytes   = 320
 )
 

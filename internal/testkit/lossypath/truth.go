@@ -119,7 +119,7 @@ func (t *Truth) of(k key) *requester {
 	return r
 }
 
-// sent notes a packet that a host sends. Connections are told apart by their UDP source port, which is the same both ways.
+// sent notes a packet that a host sends. Connections are known by their UDP source port, which is the same both ways.
 func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 	o := &transmission{at: now, psn: p.PSN}
 	if p.Kind != packet.RoCEv2 || p.Opcode.Role() == packet.NoRole {
