@@ -290,7 +290,7 @@ func drawDataPacket(t *rapid.T) dataPacket {
 		v6:      rapid.Bool().Draw(t, "v6"),
 		srcPort: rapid.Uint16().Draw(t, "source port"),
 		opcode: rapid.SampledFrom([]packet.Opcode{packet.RCSendFirst, packet.RCWriteMiddle, packet.RCReadRespMiddle,
-			packet.UCSendLast, packet.UDSendOnly}).Draw(t, "opcode"),
+			packet.UC | packet.RCSendLast, packet.UDSendOnly}).Draw(t, "opcode"),
 		pKey:    rapid.OneOf(rapid.Uint16Range(1, 0xffff), rapid.SampledFrom([]uint16{0x7fff, 0x8000, 0xffff})).Draw(t, "P_Key"),
 		destQP:  rapid.Uint32Range(0, 0xffffff).Draw(t, "destination QP"),
 		payload: count(rapid.SampledFrom([]int{64, 65, 300, 470, 500, 1200, 1500}).Draw(t, "payload")),

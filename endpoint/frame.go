@@ -133,7 +133,7 @@ func (q *qp) putExtended(p *transport.Packet, b []byte) {
 		(&packet.RETH{VirtualAddress: q.remote.Address + offset, RKey: q.remote.RKey, DMALength: p.Left}).Put(b)
 	}
 	if headers&packet.HasImmDt != 0 {
-		packet.ImmDt{Data: p.Number}.Put(b[p.Opcode.Offset(packet.HasImmDt):])
+		binary.BigEndian.PutUint32(b[p.Opcode.Offset(packet.HasImmDt):], p.Number)
 	}
 }
 
