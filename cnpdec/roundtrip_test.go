@@ -149,11 +149,9 @@ func drawLongHaul(t *rapid.T) LongHaul {
 
 // drawObject draws an object and notes in l what a receiver should find by its name.
 func drawObject(t *rapid.T, l *LongHaul) packet.Object {
-	o := packet.Object{Class: 247, CType: bitsOf[uint8](t, "C-Type", 8)}
+	o := packet.Object{Class: 247, CType: rapid.SampledFrom([]uint8{0, 1, 2, 3, 4, 255}).Draw(t, "C-Type")}
 	if rapid.Bool().Draw(t, "class of others") {
 		o.Class = rapid.Uint8Range(0, 246).Draw(t, "class")
-	} else {
-		o.CType = rapid.SampledFrom([]uint8{0, 1, 2, 3, 4, 255}).Draw(t, "type")
 	}
 	o.Payload = octetsOf(t, "payload", rapid.IntRange(0, 20).Draw(t, "length"))
 	if o.Class != 247 {

@@ -146,18 +146,6 @@ func TestLongHaulFields(t *testing.T) {
 	}
 }
 
-// TestDirtyBuffer: what a buffer held before never shows in a frame.
-func TestDirtyBuffer(t *testing.T) {
-	frame, p := flow6.tagged(0x8100, 5).frame()
-	for _, f := range formats {
-		clean, dirty := make([]byte, MaxLen), bytes.Repeat([]byte{0xff}, MaxLen)
-		n := f.build(clean, frame, &p, &testGateway)
-		if m := f.build(dirty, frame, &p, &testGateway); n != m || !bytes.Equal(clean[:n], dirty[:m]) {
-			t.Errorf("%s: differs in a used buffer", f.name)
-		}
-	}
-}
-
 // TestAnyDataPacket: the notification about any data packet reaches its source and is what it is meant to be.
 func TestAnyDataPacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
