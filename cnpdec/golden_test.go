@@ -161,11 +161,15 @@ func TestFirstObjectCounts(t *testing.T) {
 				l.Objects = append(l.Objects, put(o.Len(), o.Put)...)
 			}
 		}
+		for _, payload := range []string{"\x00\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\x00\x00\x00\x00\x02"} {
+			o := packet.Object{Class: 247, CType: packet.CTypeTimestamp, Payload: []byte(payload)}
+			l.Objects = append(l.Objects, put(o.Len(), o.Put)...)
+		}
 		l.Header.Version = packet.ExtensionVersion
 		r := Receiver{Code: packet.DefaultCodePoints}
 		var n Notification
 		reason := r.decodeLongHaul(appendLongHaul(nil, &l), &n)
-		if l := n.LongHaul; reason != Accepted || string(l.Device) != first || string(l.Path) != first || l.Device == nil || l.Path == nil {
+		if l := n.LongHaul; reason != Accepted || l.Timestamp != 1 || string(l.Device) != first || string(l.Path) != first || l.Device == nil || l.Path == nil {
 			t.Errorf("%v: device %q, path %q, want %q", reason, l.Device, l.Path, first)
 		}
 	}

@@ -186,7 +186,8 @@ func drawProxy(t *rapid.T) Proxy {
 	payload := rapid.IntRange(0, 1500).Draw(t, "payload")
 	x.Invoking = append(ipHeader(x.Version, x.Src, x.Dst, 17, 8+12+payload+4), byte(x.SrcPort>>8), byte(x.SrcPort), 0x12, 0xb7, 0, byte(28), 0, 0)
 	binary.BigEndian.PutUint16(x.Invoking[len(x.Invoking)-4:], uint16(8+12+payload+4))
-	x.Invoking = append(append(x.Invoking, put(12, (&packet.BTH{Opcode: packet.RCSendFirst, DestQP: 200}).Put)...), make([]byte, payload)...)
+	bth := packet.BTH{Opcode: packet.RCSendFirst, DestQP: bitsOf[uint32](t, "QP", 24), PSN: bitsOf[uint32](t, "PSN", 24)}
+	x.Invoking = append(append(x.Invoking, put(12, bth.Put)...), make([]byte, payload)...)
 	if payload > 400 {
 		x.Invoking = x.Invoking[:400]
 	}
