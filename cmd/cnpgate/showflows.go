@@ -102,14 +102,6 @@ func (f *flowsFlags) print(to io.Writer, flows []api.Flow) error {
 // flowWords are the words for the columns of flows.
 var flowWords = columns.Names(api.Flows.Text())
 
-// notificationsOf counts the notifications about a flow.
-func notificationsOf(f *api.Flow) (n uint64) {
-	for _, of := range f.Notifications {
-		n += of
-	}
-	return n
-}
-
 // columnsOf reads a list of columns.
 func columnsOf(list string) (some []columns.Column, err error) {
 	all := api.Flows.Text()

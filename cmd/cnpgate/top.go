@@ -248,7 +248,7 @@ func (v *topView) print(out io.Writer, kind string, most, width int) error {
 	}
 	line := fmt.Sprintf("%s  %s  %s %d/s  suppressed %s%s", v.Gateway, v.Time.Local().Format(time.TimeOnly), notified, v.Notified, suppressed, v.RDMA.text())
 	if width > 0 && utf8.RuneCountInString(line) > width { // else its parts stay apart
-		line = strings.TrimSuffix(indented("", line, width), "\n")
+		line = strings.Join(wrapped(line, width), "\n")
 	}
 	if _, err := fmt.Fprint(to, line, "\n\n"); err != nil {
 		return err

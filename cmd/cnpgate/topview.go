@@ -211,10 +211,7 @@ func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue
 		if e.Port != p.Name || e.Class != q.Class {
 			continue
 		}
-		out.Notified = e.Observed
-		for _, n := range e.Notifications {
-			out.Notified += n
-		}
+		out.Notified = e.Observed + sum(e.Notifications)
 		out.Senders, out.Slowed = len(e.Senders)+e.MoreSenders, e.SlowedSenders()
 		break
 	}
@@ -227,7 +224,7 @@ func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) [
 	for i := range before.flows.Flows {
 		f := &before.flows.Flows[i]
 		n := old[nameOf(f)]
-		old[nameOf(f)] = [2]uint64{n[0] + notificationsOf(f), n[1] + f.ECNMarked}
+		old[nameOf(f)] = [2]uint64{n[0] + sum(f.Notifications), n[1] + f.ECNMarked}
 	}
 	place, out, counts := map[flowName]int{}, []topFlow{}, map[flowName][2]uint64{}
 	for i := range now.flows.Flows {
@@ -248,7 +245,7 @@ func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) [
 			row.Rate += *f.RateBPS
 		}
 		c := counts[name]
-		counts[name] = [2]uint64{c[0] + notificationsOf(f), c[1] + f.ECNMarked}
+		counts[name] = [2]uint64{c[0] + sum(f.Notifications), c[1] + f.ECNMarked}
 	}
 	for name, at := range place {
 		if was, known := old[name]; known {
