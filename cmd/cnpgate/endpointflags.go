@@ -48,7 +48,7 @@ type endpointFlags struct {
 	cm                          bool
 	cmPort                      uint16
 	verb                        string
-	message, window             sizeFlag
+	message, window             uint64
 	rkey                        uint32
 	virtualAddress              uint64
 	rate                        string
@@ -65,16 +65,11 @@ type endpointFlags struct {
 }
 
 // sizeFlag is a size with a unit.
-type sizeFlag uint64
-
-func (s *sizeFlag) String() string { return fmt.Sprintf("%dB", *s) }
-
-func (s *sizeFlag) Type() string { return "size" }
-
-func (s *sizeFlag) Set(text string) error {
-	v, err := yamldoc.ParseSize(text)
-	*s = sizeFlag(v)
-	return err
+func sizeFlag(size *uint64) *textFlag {
+	return &textFlag{fmt.Sprintf("%dB", *size), "size", func(text string) (err error) {
+		*size, err = yamldoc.ParseSize(text)
+		return err
+	}}
 }
 
 // add adds the flags that both commands have, and sets defaults.
@@ -154,9 +149,9 @@ func (f *endpointFlags) messages(c *runner.Config) error {
 	case c.Ping && !f.cm:
 		return fmt.Errorf("--verb rping needs --cm, by which rping connects")
 	case c.Ping && f.message > endpoint.MaxPing:
-		return fmt.Errorf("--message %v is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", &f.message, endpoint.MaxPing)
+		return fmt.Errorf("--message %dB is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", f.message, endpoint.MaxPing)
 	case f.message > math.MaxInt32:
-		return fmt.Errorf("--message %v is too large; expected at most 2GiB less a byte", &f.message)
+		return fmt.Errorf("--message %dB is too large; expected at most 2GiB less a byte", f.message)
 	}
 	c.Message = uint32(f.message)
 	return nil
