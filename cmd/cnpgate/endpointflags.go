@@ -36,30 +36,24 @@ const (
 
 // endpointFlags are the flags of `endpoint send` and `endpoint receive`.
 type endpointFlags struct {
+	deviceFlags
 	send bool
 
-	iface, device string
-	hugepages     bool
-	core          int
-
-	address, mac, peer, peerMAC string
-	qps, mtu                    int
-	firstQP, peerFirstQP, psn   uint32
-	cm                          bool
-	cmPort                      uint16
-	verb                        string
-	message, window             uint64
-	rkey                        uint32
-	virtualAddress              uint64
-	rate                        string
-	duration, timeout, rtt      time.Duration
-	trust, accept               []string
-	nic                         string
-	noCNP                       bool
-	cnpInterval                 time.Duration
-
-	output   string
-	progress bool
+	peer, peerMAC             string
+	qps                       int
+	firstQP, peerFirstQP, psn uint32
+	cm                        bool
+	cmPort                    uint16
+	verb                      string
+	message, window           uint64
+	rkey                      uint32
+	virtualAddress            uint64
+	rate                      string
+	duration, timeout, rtt    time.Duration
+	trust, accept             []string
+	nic                       string
+	noCNP                     bool
+	cnpInterval               time.Duration
 
 	memory *endpoint.Region // by rkey and virtualAddress; nil: none is given
 }
@@ -81,12 +75,7 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	}
 	f.message, f.window, f.timeout, f.cnpInterval = defaultMessage, defaultWindow, defaultTimeout, defaultCNPInterval
 	flags := c.Flags()
-	flags.StringVarP(&f.iface, "interface", "i", "", "kernel interface to use")
-	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
-	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
-	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
-	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
-	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
+	f.deviceFlags.add(c, "kernel interface to use", "path MTU: payload bytes of a packet; the same at both ends")
 	flags.StringVar(&f.peer, "peer", "", "IP address of the other end")
 	flags.IntVar(&f.qps, "qps", 1, "number of QPs")
 	flags.Uint32Var(&f.firstQP, "first-qp", own, "number of the first QP; the others count upwards")
@@ -94,14 +83,11 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
 	flags.BoolVar(&f.cm, "cm", false, "set connections up by RDMA-CM, instead of agreeing on QP numbers and PSNs by flags; the same at both ends")
 	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM (default for rping 7174)")
-	flags.IntVar(&f.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the same at both ends")
 	flags.StringVar(&f.rate, "rate", defaultRate, rate)
 	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
 	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+yamldoc.Either(obeyed()))
 	complete(c, "accept", obeyed()...)
-	outputFlag(c, &f.output)
-	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
 	c.MarkFlagsMutuallyExclusive("cm", "peer-first-qp")
@@ -193,18 +179,20 @@ func (f *endpointFlags) readGiven(given func(flag string) bool) error {
 }
 
 func (f *endpointFlags) addresses(c *runner.Config) (err error) {
-	if c.Addr, err = parseAddress("address", f.address); err != nil {
-		return err
+	if err = f.ends(c, f.peer); err == nil {
+		c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
 	}
-	if f.peer != "" {
-		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
-			return err
-		}
+	return err
+}
+
+// ends reads the addresses of this end, and that of the other one unless it is "".
+func (f *deviceFlags) ends(c *runner.Config, peer string) (err error) {
+	if c.Addr, err = parseAddress("address", f.address); err == nil && peer != "" {
+		c.Peer, err = parseAddress("peer", peer)
 	}
-	if c.MAC, err = parseMAC("mac", f.mac); err != nil {
-		return err
+	if err == nil {
+		c.MAC, err = parseMAC("mac", f.mac)
 	}
-	c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
 	return err
 }
 
