@@ -29,17 +29,16 @@ type page struct {
 }
 
 // readPage reads the page of a list that is sorted by first unless the request says otherwise.
-func readPage(r *request, first string) *page {
-	p := &page{sort: cmp.Or(r.word("sort", Sorts), first), offset: r.number("offset", maxLimit, "a number from 1 to %d, or no offset"),
-		limit: r.number("limit", maxLimit, "a number from 1 to %d, or no limit")}
+func readPage(r *request, first string) (page, error) {
+	p := page{cmp.Or(get[string](r, "sort"), first), get[uint64](r, "offset"), get[uint64](r, "limit")}
 	if p.sort == "" {
-		return p
+		return p, nil
 	}
 	p.limit = cmp.Or(p.limit, defaultRanked)
-	if r.err == nil && p.offset+p.limit > MaxRanked {
-		r.err = failed(http.StatusBadRequest, "offset and limit are %d together; expected at most %d of a sorted list", p.offset+p.limit, MaxRanked)
+	if p.offset+p.limit > MaxRanked {
+		return p, failed(http.StatusBadRequest, "offset and limit are %d together; expected at most %d of a sorted list", p.offset+p.limit, MaxRanked)
 	}
-	return p
+	return p, nil
 }
 
 // ranking keeps the rows with the largest values. Those with the same value stay in the order in which they came.
@@ -177,12 +176,12 @@ type senderKey struct {
 
 // senders answers with the senders of all flows, those with the largest values first.
 func (s *flows) senders(r *request) (any, error) {
-	f := &filter{ends: readEnds(r), interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"), page: *readPage(r, Sorts[0])}
-	if r.err != nil {
-		return nil, r.err
+	f, err := readFilter(r, Sorts[0])
+	if err != nil {
+		return nil, err
 	}
 	all, out := map[senderKey]*Sender{}, SendersBody{}
-	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
+	err = s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
 		if c.Traffic.OnlyAnswers() {
 			return
 		}
