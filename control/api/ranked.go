@@ -88,20 +88,19 @@ func (k *ranking[T]) page(p *page) (rows []T, more bool) {
 // newRanking keeps one row more than the page needs, to know whether there are others.
 func newRanking[T any](p *page) *ranking[T] { return &ranking[T]{keep: int(p.offset + p.limit)} }
 
-// valueOf is what a flow is sorted by.
-func valueOf(sort string, r *dataplane.FlowRecord, rate *uint64) uint64 {
-	switch sort {
-	case "rate":
-		if rate == nil {
-			return 0
-		}
+// chosen is the value by which flows or senders are sorted.
+func chosen(sort string, rate *uint64, queued, bytes, notifications uint64) uint64 {
+	switch {
+	case sort == "rate" && rate != nil:
 		return *rate
-	case "queued":
-		return r.Queued
-	case "bytes":
-		return r.Traffic.Bytes
+	case sort == "queued":
+		return queued
+	case sort == "bytes":
+		return bytes
+	case sort == "notifications":
+		return notifications
 	}
-	return notifiedOf(r)
+	return 0
 }
 
 func notifiedOf(r *dataplane.FlowRecord) (n uint64) {
@@ -116,7 +115,7 @@ func (s *flows) rank(r *request, f *filter) (any, error) {
 	top, total := newRanking[Flow](&f.page), uint64(0)
 	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
 		total++
-		top.add(valueOf(f.sort, c, rate), func() Flow { return makeFlow(s.ports[c.Key.Port], c, rate) })
+		top.add(chosen(f.sort, rate, c.Queued, c.Traffic.Bytes, notifiedOf(c)), func() Flow { return makeFlow(s.ports[c.Key.Port], c, rate) })
 	})
 	if err != nil {
 		return nil, err
@@ -241,16 +240,5 @@ func (s *Sender) place(key senderKey) {
 }
 
 func (s *Sender) value(sort string) uint64 {
-	switch sort {
-	case "rate":
-		if s.RateBPS == nil {
-			return 0
-		}
-		return *s.RateBPS
-	case "queued":
-		return s.QueuedBytes
-	case "bytes":
-		return s.Bytes
-	}
-	return s.Notifications
+	return chosen(sort, s.RateBPS, s.QueuedBytes, s.Bytes, s.Notifications)
 }
