@@ -197,7 +197,7 @@ func (s *state) counters(r *request) (any, error) {
 var sinceWords = []string{"mark"}
 
 func (s *state) episodes(r *request) (any, error) {
-	port, since := r.word("port", s.ports), r.number("since", maxLimit, "the number of an episode, 1 to %d")
+	port, since := r.word("port", s.ports), r.number("since", maxEpisode, "the number of an episode, 1 to %d")
 	a := Episodes{[]report.Episode{}}
 	for _, e := range s.gateway.Episodes() {
 		if (port == "" || e.Port == port) && e.ID >= since {

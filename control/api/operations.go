@@ -114,7 +114,7 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: ExplainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.flows.explanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
-			parameters: []parameter{portParameter, {name: "since", description: "Only episodes with this number or a later one.", schema: limitSchema}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
+			parameters: []parameter{portParameter, {name: "since", description: "Only episodes with this number or a later one.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(maxEpisode)}}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
 		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",
