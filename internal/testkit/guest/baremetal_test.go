@@ -19,7 +19,7 @@ unit=/etc/systemd/system/$3.service
 mkdir -p "/var/lib/$(sed -n 's/^StateDirectory=//p' "$unit")" "/run/$(sed -n 's/^RuntimeDirectory=//p' "$unit")"
 ulimit -l "$(sed -n 's/^LimitMEMLOCK=infinity/unlimited/p' "$unit")"
 capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
-(setpriv --bounding-set "-all,$capabilities" --no-new-privs $(sed -n 's/^ExecStart=//p' "$unit") 2>/tmp/log; echo $? >/tmp/status) &
+(/usr/bin/setpriv --bounding-set "-all,$capabilities" --no-new-privs $(sed -n 's/^ExecStart=//p' "$unit") 2>/tmp/log; echo $? >/tmp/status) &
 `
 
 // TestBareMetal carries out the section Bare metal of deploy/README.md in a guest that has two NICs where bare-metal.yaml wants them: every
