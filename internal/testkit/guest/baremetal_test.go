@@ -11,12 +11,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
-// systemctl stands in for systemd's: it does what the unit says for ExecStart, with the folders that systemd makes, and with the unit's capabilities and limit of locked
-// memory only.
+// systemctl stands in for systemd's: it does what the unit says for ExecStartPre and ExecStart, the latter with the unit's capabilities and limit of locked memory only. There is
+// no group cnpgate.
 const systemctl = `#!/bin/bash
 set -e
 unit=/etc/systemd/system/$3.service
-mkdir -p "/var/lib/$(sed -n 's/^StateDirectory=//p' "$unit")" "/run/$(sed -n 's/^RuntimeDirectory=//p' "$unit")"
+sed -n 's/^ExecStartPre=[-+]*//p' "$unit" | while read -r command; do $command || echo "$command fails"; done
 ulimit -l "$(sed -n 's/^LimitMEMLOCK=infinity/unlimited/p' "$unit")"
 capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
 (/usr/bin/setpriv --bounding-set "-all,$capabilities" --no-new-privs $(sed -n 's/^ExecStart=//p' "$unit") 2>/tmp/log; echo $? >/tmp/status) &
