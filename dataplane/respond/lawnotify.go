@@ -79,7 +79,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}
-		asked = true
+		asked = s.Closest() // else it may take them for too few
 		f.SentCNP(&t.LawState, s, uint32(x))
 	}
 	if asked && !n.Note.Observed {
