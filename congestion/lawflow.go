@@ -156,7 +156,7 @@ const (
 func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
 	overflows := f.overflows(c)
-	over := min(c.Rate, f.expected(c, s)) / s.bound(c)
+	over := min(c.Rate, f.expected(c, s)) / s.bound(c, float32(c.Rate))
 	if over <= 1 && !overflows {
 		return false
 	}

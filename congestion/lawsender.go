@@ -71,8 +71,8 @@ func (s *LawSender) several(rate float32) bool { return s.together >= lawHides*r
 
 // bound is the rate above which a flow of the sender gets CNPs. A CNP halves the rate of a NIC, some of which need 100 ms to come back: so a queue isn't drained by
 // CNPs to senders that have their share of the line, unless it grows on. One that has several flows above F slows down in smaller steps.
-func (s *LawSender) bound(c *LawState) float64 {
-	if c.Grows || s.several(float32(c.Rate)) {
+func (s *LawSender) bound(c *LawState, rate float32) float64 {
+	if c.Grows || s.several(rate) {
 		return c.Fair
 	}
 	return c.Lasting()
@@ -152,7 +152,7 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 func (s *LawSender) space(c *LawState, f *LawFlow, window int64) {
 	elapsed := min(since(c.Now, s.spaced), window) // the sender may have many flows
 	s.spaced = tick(c.Now)
-	excess := max(math.Log(float64(f.rate)/c.Fair), -1) // one that has ended is far below
+	excess := max(math.Log(float64(f.rate)/s.bound(c, f.rate)), -1) // one that has ended is far below
 	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / lawSpacingTime))
 	s.Spacing = min(max(s.Spacing, lawSpacingLeast), lawSpacingMost)
 }
