@@ -5,6 +5,6 @@ package dataplane_test
 // See the longer mode.
 const (
 	fairDraws   = 100
-	fairSenders = 200
-	fairWrong   = 0
+	fairSenders = 100
+	fairLarge   = 100
 )
