@@ -14,10 +14,14 @@ type LawShare struct {
 const lawLeastPart = 1e-6
 
 // Arrives takes a packet of a flow, at a time (ns). It returns the level, and the bytes that would come if the sender obeyed F. `ended` reports whether a window has
-// ended, so that the sender's rate is another one.
-func (s *LawShare) Arrives(now int64, bytes uint32, f *LawFlow, fair float64) (level, obeyed float64, ended bool) {
-	window, ended := s.add(now, bytes, now-s.Last)
+// ended, so that the sender's rate is another one. wholeBursts: windows don't end within a burst, since the rates at several workers are added up, with their errors.
+func (s *LawShare) Arrives(now int64, bytes uint32, f *LawFlow, fair float64, wholeBursts bool) (level, obeyed float64, ended bool) {
+	gap := int64(lawWindowGap)
+	if wholeBursts {
+		gap = now - s.Last
+	}
 	s.Last = now
+	window, ended := s.add(now, bytes, gap)
 	s.largest = max(s.largest, f.rate)
 	switch {
 	case s.part == 0:

@@ -78,9 +78,9 @@ func drawCrowd(t testkit.T, r *rand.Rand, most float64) (c *crowd, share float64
 	return newCrowd(t, workers, line, int(2e6*line), int(2e6*line/512), members...), share * scale
 }
 
-// TestFairBetweenSenders: of drawn senders, none below 0.9 of F is asked, or 0.8 if two workers see parts of its packets, and each one above 1.1 of F is within 2 ms from when the
-// queue is longer than it should be, if the queue stays so long. Rates are of at least four packets at a worker. F is a sender's share of what is to arrive now: less than the line, while the queue drains, and not known at once. So as parts of a fair share of the
-// line, these bounds are 0.45 and 1.25.
+// TestFairBetweenSenders: of drawn senders, none below 0.8 of F is asked, and each one above 1.1 of F is within 2 ms from when the queue is longer than it should be, if the queue
+// stays so long. F is a sender's share of what is to arrive now: less than the line, while the queue drains, and not known at once. So as parts of a fair share of the
+// line, these bounds are 0.45 and 1.25. It is 0.8 instead of 0.9, as a rate is known from four packets on, of which a burst may be three quarters.
 func TestFairBetweenSenders(t *testing.T) {
 	for seed := range uint64(fairDraws) {
 		most := float64(fairSenders)
@@ -99,14 +99,13 @@ func isFair(t *testing.T, seed uint64, senders float64) {
 		respond = 2_000_000  // ns
 	)
 	c, share := drawCrowd(t, rand.New(rand.NewPCG(seed, 1)), senders)
-	least := 1 - 0.1*float64(len(c.Backends)) // of F
 	describe := func(m *member) string {
 		return fmt.Sprintf("draw %d, %d workers, %d senders: one of %d QPs, bursts of %d packets of %d bytes, %.1f packets in 1 ms, asked %d times", seed, len(c.Backends), len(c.members), m.qps, m.together, m.size, m.rate/float64(m.size+24)*1e6, m.asked)
 	}
 	fair := func() float64 { return float64(c.Plane.Port(wan).Fair[0]) / 8e9 }
 	var before [3]float64 // F at the last steps' begins: a notification is sent after it is decided
 	c.heard = func(m *member, _ inmem.Sent) {
-		if f := min(slices.Min(before[:]), fair()); m.rate < least*f {
+		if f := min(slices.Min(before[:]), fair()); m.rate < 0.8*f {
 			t.Errorf("%s, at %.2f of F", describe(m), m.rate/f)
 		}
 	}
