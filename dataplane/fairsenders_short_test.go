@@ -7,4 +7,5 @@ const (
 	fairDraws   = 100
 	fairSenders = 100
 	fairLarge   = 100
+	fairWrong   = 0
 )

