@@ -93,14 +93,14 @@ func number(text string) int {
 // plannedRow is what a row is of.
 type plannedRow struct{ connections, mix int }
 
-// planningRows are those of the table: of a million connections, the mix that needs most.
+// planningRows are those of the table: of a million connections, those of one pair of hosts, and of most.
 func planningRows() (all []plannedRow) {
 	for _, n := range [...]int{1000, 10_000, 100_000} {
 		for m := range planningMixes {
 			all = append(all, plannedRow{n, m})
 		}
 	}
-	return append(all, plannedRow{1_000_000, len(planningMixes) - 1})
+	return append(all, plannedRow{1_000_000, 0}, plannedRow{1_000_000, len(planningMixes) - 1})
 }
 
 const firstRounds, laterRounds = 8, 2 // packets of each flow
