@@ -160,7 +160,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			}
 			all := 1 + e.others
 			share = fair / all
-			level, obeys, ended := e.Arrives(now, size, over, share)
+			level, obeys, ended := e.Arrives(now, size, over, share, l.rated != nil)
 			if ended {
 				if l.rated != nil {
 					l.divide(e)
