@@ -156,8 +156,8 @@ func (r *repeat) noteLate(psn uint32) {
 
 func (r *repeat) wasLate(psn uint32) bool {
 	for _, late := range r.lateOnes {
-		if late == psn+1 {
-			return true
+		if late != 0 && near(psn, late-1) {
+			return true // or it was refused because that one was late
 		}
 	}
 	return false

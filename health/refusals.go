@@ -59,6 +59,8 @@ const (
 	overtaken = 2  // packets of one that may be late
 )
 
+func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
+
 // rnrTimers are in ns (IBTA table 45).
 var rnrTimers = func() (t [32]int64) {
 	for i, hundredths := range [32]int64{

@@ -462,7 +462,10 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 		many *= 2
 	}
 	h := &c.Half[i]
-	if r.Episodes < enough && r.Ignored < many || r.Obeyed*5 > r.Episodes || r.CNPs < 10 || 2*h.Stalled > h.Ended-h.Begun { // its window limits its rate, and not what it reacts with
+	if r.Episodes < enough && r.Ignored < many || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
+		return Verdict{}, false
+	}
+	if 2*h.Stalled > h.Ended-h.Begun && h.clean.mean+r.loop > recovers { // each window passes at the full rate, as it has made up for the CNPs of the one before
 		return Verdict{}, false
 	}
 	return Verdict{

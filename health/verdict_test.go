@@ -234,17 +234,20 @@ func twice(packets uint32) func(s *story) *Report {
 	}
 }
 
-// limited sends a window of packets a round trip, of which the first ones are marked: it obeys CNPs in between, or does not.
+// limited sends two packets at a time, with four on their way at a round trip of 2 ms. After a while there is a CNP for each two.
 func limited(s *story) *Report {
 	c := s.connection(1, 2)
-	for psn := uint32(0); psn < 16*800; psn += 16 {
-		for i := range uint32(16) {
-			s.send(c, us, psn+i)
-		}
-		if psn > 16*100 {
+	for psn := uint32(0); psn < 4000; psn += 2 {
+		s.send(c, us, psn)
+		s.send(c, us, psn+1)
+		if psn > 1000 {
 			c.notify(0, s.now)
 		}
-		s.answer(c, ms/2, psn+15, 0x1f)
+		s.now += ms - 3*us
+		if psn >= 2 {
+			s.answer(c, 0, psn-1, 0x1f)
+		}
+		s.now += us
 	}
 	return s.report(nil, c)
 }
