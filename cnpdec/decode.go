@@ -6,6 +6,32 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// Notification is a decoded notification. Slices in it are views of the frame.
+type Notification struct {
+	Kind       packet.Notification // determines which fields are set
+	Family     uint8               // 4 or 6; 0 of LinkPause and LinkPFC
+	Src, Dst   packet.Addr         // of the IP header
+	Asks       Request             // what it asks for; all kinds but LinkPause and LinkPFC
+	Start, End int                 // the notification's octets in the frame: after the IP header, or after the Ethernet header
+
+	UDP  packet.UDPHeader // all kinds but LongHaulCNPICMPv6, LinkPause and LinkPFC
+	BTH  packet.BTH       // StandardCNP, FastCNP, LongHaulCNP, PPFC
+	ICRC ICRCCoverage     // the same: what its ICRC covers
+
+	Body     []byte               // StandardCNP, FastCNP: what is between BTH and ICRC, reserved
+	Fast     packet.FastCNPHeader // FastCNP
+	LongHaul LongHaul             // LongHaulCNP, LongHaulCNPICMPv6
+	PPFC     packet.PPFCFields    // PPFC
+	Proxy    Proxy                // ProxyNotification
+	Pause    packet.Pause         // LinkPause
+	PFC      packet.PFC           // LinkPFC
+}
+
+// FromReceiver reports whether the data's receiver sent a Fast CNP, rather than a device on the path (draft-xiao-fast-cnp 4).
+func (n *Notification) FromReceiver() bool {
+	return n.Kind == packet.FastCNP && n.Src == n.Fast.Option.Dst
+}
+
 // Decode reads the notification in frame, and fills n. p is the result of packet.Parse for frame. If the packet isn't accepted, only Kind,
 // as far as known, and the addresses of n are valid.
 //

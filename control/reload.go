@@ -67,9 +67,9 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 }
 
 // newWarnings are the warnings about a configuration that the one before hasn't.
-func newWarnings(next, before *config.Config) []config.Warning {
-	return slices.DeleteFunc(slices.Clone(next.Warnings), func(w config.Warning) bool {
-		return slices.ContainsFunc(before.Warnings, func(b config.Warning) bool { return b.Text == w.Text })
+func newWarnings(next, before *config.Config) []config.Problem {
+	return slices.DeleteFunc(slices.Clone(next.Warnings), func(w config.Problem) bool {
+		return slices.ContainsFunc(before.Warnings, func(b config.Problem) bool { return b.Text == w.Text })
 	})
 }
 

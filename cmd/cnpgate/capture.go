@@ -55,7 +55,7 @@ cnpgate show counters; their comments have it. Frames that a device drops itself
 	c.Flags().StringVarP(&f.file, "write", "w", "", `file to write to; "-" for standard output`)
 	c.Flags().Uint64Var(&f.count, "count", 0, "end after this many frames")
 	c.Flags().DurationVar(&f.duration, "duration", 0, "end after this time, such as 10s")
-	c.Flags().Var(&f.flow, "flow", "only about this flow: the sender's and the receiver's address and, if given, the receiver's QP")
+	c.Flags().Var(&textFlag{kind: "SRC,DST[,QP]", read: f.flow.read}, "flow", "only about this flow: the sender's and the receiver's address and, if given, the receiver's QP")
 	c.Flags().BoolVar(&f.data, "data", false, "also capture the packets of --flow")
 	c.Flags().BoolVar(&f.trace, "trace", false, "also capture the packets of --flow, with what each stage decided about them")
 	c.Flags().UintVar(&f.rate, "rate", 1000, fmt.Sprintf("packets a second, at most %d", api.MostPackets))

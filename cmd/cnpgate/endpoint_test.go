@@ -83,7 +83,8 @@ func TestEndpointRefuses(t *testing.T) {
 // TestEndpointConfig: what the flags mean.
 func TestEndpointConfig(t *testing.T) {
 	f := endpointFlags{
-		send: true, address: "::ffff:10.0.0.1", peer: "10.0.0.2", peerMAC: "02:00:00:00:00:02", qps: 3, mtu: 4096, verb: "read", output: "text",
+		deviceFlags: deviceFlags{address: "::ffff:10.0.0.1", mtu: 4096, output: "text"},
+		send:        true, peer: "10.0.0.2", peerMAC: "02:00:00:00:00:02", qps: 3, verb: "read",
 		message: 1000, window: 1 << 20, rate: "50Mbps:500ms,300Mbps", duration: 0, trust: []string{"10.0.0.254", "fd00::/16"},
 		accept: []string{"fast-cnp", "ppfc"}, timeout: time.Second, rtt: time.Millisecond, cnpInterval: time.Millisecond,
 		firstQP: 1, peerFirstQP: 1,

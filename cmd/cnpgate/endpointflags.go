@@ -36,45 +36,34 @@ const (
 
 // endpointFlags are the flags of `endpoint send` and `endpoint receive`.
 type endpointFlags struct {
+	deviceFlags
 	send bool
 
-	iface, device string
-	hugepages     bool
-	core          int
-
-	address, mac, peer, peerMAC string
-	qps, mtu                    int
-	firstQP, peerFirstQP, psn   uint32
-	cm                          bool
-	cmPort                      uint16
-	verb                        string
-	message, window             sizeFlag
-	rkey                        uint32
-	virtualAddress              uint64
-	rate                        string
-	duration, timeout, rtt      time.Duration
-	trust, accept               []string
-	nic                         string
-	noCNP                       bool
-	cnpInterval                 time.Duration
-
-	output   string
-	progress bool
+	peer, peerMAC             string
+	qps                       int
+	firstQP, peerFirstQP, psn uint32
+	cm                        bool
+	cmPort                    uint16
+	verb                      string
+	message, window           uint64
+	rkey                      uint32
+	virtualAddress            uint64
+	rate                      string
+	duration, timeout, rtt    time.Duration
+	trust, accept             []string
+	nic                       string
+	noCNP                     bool
+	cnpInterval               time.Duration
 
 	memory *endpoint.Region // by rkey and virtualAddress; nil: none is given
 }
 
 // sizeFlag is a size with a unit.
-type sizeFlag uint64
-
-func (s *sizeFlag) String() string { return fmt.Sprintf("%dB", *s) }
-
-func (s *sizeFlag) Type() string { return "size" }
-
-func (s *sizeFlag) Set(text string) error {
-	v, err := yamldoc.ParseSize(text)
-	*s = sizeFlag(v)
-	return err
+func sizeFlag(size *uint64) *textFlag {
+	return &textFlag{fmt.Sprintf("%dB", *size), "size", func(text string) (err error) {
+		*size, err = yamldoc.ParseSize(text)
+		return err
+	}}
 }
 
 // add adds the flags that both commands have, and sets defaults.
@@ -86,12 +75,7 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	}
 	f.message, f.window, f.timeout, f.cnpInterval = defaultMessage, defaultWindow, defaultTimeout, defaultCNPInterval
 	flags := c.Flags()
-	flags.StringVarP(&f.iface, "interface", "i", "", "kernel interface to use")
-	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
-	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
-	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
-	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
-	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
+	f.deviceFlags.add(c, "kernel interface to use", "path MTU: payload bytes of a packet; the same at both ends")
 	flags.StringVar(&f.peer, "peer", "", "IP address of the other end")
 	flags.IntVar(&f.qps, "qps", 1, "number of QPs")
 	flags.Uint32Var(&f.firstQP, "first-qp", own, "number of the first QP; the others count upwards")
@@ -99,14 +83,11 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
 	flags.BoolVar(&f.cm, "cm", false, "set connections up by RDMA-CM, instead of agreeing on QP numbers and PSNs by flags; the same at both ends")
 	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM (default for rping 7174)")
-	flags.IntVar(&f.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the same at both ends")
 	flags.StringVar(&f.rate, "rate", defaultRate, rate)
 	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
 	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+yamldoc.Either(obeyed()))
 	complete(c, "accept", obeyed()...)
-	outputFlag(c, &f.output)
-	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
 	c.MarkFlagsMutuallyExclusive("cm", "peer-first-qp")
@@ -154,9 +135,9 @@ func (f *endpointFlags) messages(c *runner.Config) error {
 	case c.Ping && !f.cm:
 		return fmt.Errorf("--verb rping needs --cm, by which rping connects")
 	case c.Ping && f.message > endpoint.MaxPing:
-		return fmt.Errorf("--message %v is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", &f.message, endpoint.MaxPing)
+		return fmt.Errorf("--message %dB is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", f.message, endpoint.MaxPing)
 	case f.message > math.MaxInt32:
-		return fmt.Errorf("--message %v is too large; expected at most 2GiB less a byte", &f.message)
+		return fmt.Errorf("--message %dB is too large; expected at most 2GiB less a byte", f.message)
 	}
 	c.Message = uint32(f.message)
 	return nil
@@ -198,18 +179,20 @@ func (f *endpointFlags) readGiven(given func(flag string) bool) error {
 }
 
 func (f *endpointFlags) addresses(c *runner.Config) (err error) {
-	if c.Addr, err = parseAddress("address", f.address); err != nil {
-		return err
+	if err = f.ends(c, f.peer); err == nil {
+		c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
 	}
-	if f.peer != "" {
-		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
-			return err
-		}
+	return err
+}
+
+// ends reads the addresses of this end, and that of the other one unless it is "".
+func (f *deviceFlags) ends(c *runner.Config, peer string) (err error) {
+	if c.Addr, err = parseAddress("address", f.address); err == nil && peer != "" {
+		c.Peer, err = parseAddress("peer", peer)
 	}
-	if c.MAC, err = parseMAC("mac", f.mac); err != nil {
-		return err
+	if err == nil {
+		c.MAC, err = parseMAC("mac", f.mac)
 	}
-	c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
 	return err
 }
 

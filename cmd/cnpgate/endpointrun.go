@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,30 @@ import (
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
+// deviceFlags are the flags of a software endpoint's device and of its address there, and those of the output.
+type deviceFlags struct {
+	iface, device string
+	hugepages     bool
+	core, mtu     int
+	address, mac  string
+	output        string
+	progress      bool
+}
+
+// add adds the flags, with the help of two of them.
+func (f *deviceFlags) add(c *cobra.Command, iface, mtu string) {
+	flags := c.Flags()
+	flags.StringVarP(&f.iface, "interface", "i", "", iface)
+	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
+	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
+	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
+	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
+	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
+	flags.IntVar(&f.mtu, "mtu", defaultMTU, mtu)
+	outputFlag(c, &f.output)
+	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
+}
+
 // portSettings is one port for an endpoint.
 type portSettings struct {
 	device    string // as ports[].device of a configuration
@@ -39,7 +62,7 @@ const (
 	mostIdle, mostIdleUnwoken = time.Millisecond, 50 * time.Microsecond
 )
 
-func (f *endpointFlags) port() portSettings {
+func (f *deviceFlags) port() portSettings {
 	p := portSettings{device: f.device, mtu: f.mtu + packetHeaders, hugepages: f.hugepages, core: f.core}
 	if f.iface != "" {
 		p.device = "net_af_packet0,iface=" + f.iface
@@ -62,43 +85,50 @@ func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := f.runOn(ctx, devices, config, c.ErrOrStderr())
+	if config.MAC == [6]byte{} {
+		config.MAC = devices.addresses()[0]
+	}
+	config.UnixTime = unixTime()
+	lines := progressLines{}
+	if f.shows() {
+		lines.to = c.ErrOrStderr()
+	}
+	report, err := f.runOn(devices, config, lines.to, 0, func(r *runner.Runner) {
+		if ctx.Err() != nil {
+			r.Stop()
+		}
+		lines.look(r)
+	})
 	if report != nil {
 		err = errors.Join(err, writeEndpointReport(c.OutOrStdout(), report, f.output))
 	}
 	return errors.Join(err, devices.close())
 }
 
-// runOn runs the endpoint on an opened port until its load or the context ends, and then until its RDMA-CM connections are disconnected.
-func (f *endpointFlags) runOn(ctx context.Context, d *devices, config runner.Config, stderr io.Writer) (*runner.Report, error) {
+// runOn runs an endpoint on an opened port until its load has ended, or look has stopped it, and then until its RDMA-CM connections are disconnected. It calls look
+// after each step. When no frame was moved, it sleeps, unless something is due within spin, ns. It prints to stderr that it runs, unless that is nil. There is no report
+// if the endpoint can't begin.
+func (f *deviceFlags) runOn(d *devices, config runner.Config, stderr io.Writer, spin int64, look func(r *runner.Runner)) (*runner.Report, error) {
 	leave, err := d.Enter(f.core)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if config.MAC == [6]byte{} {
-		config.MAC = d.addresses()[0]
-	}
 	backend := d.Backend(0)
-	config.UnixTime = unixTime()
 	r, err := runner.New(config, backend)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	if f.shows() {
-		fmt.Fprintf(stderr, "running: %v, MAC %v\n", config.Addr, macText(config.MAC))
+	if stderr != nil {
+		fmt.Fprintf(stderr, "running: %v, MAC %v\n", config.Addr, net.HardwareAddr(config.MAC[:]))
 	}
-	lines := progressLines{to: stderr, every: f.shows(), r: r}
-	idle := idleFor(backend)
-	for !r.Finished() {
-		if ctx.Err() != nil {
-			r.Stop()
-		}
-		if r.Step() == 0 {
+	for idle := idleFor(backend); !r.Finished(); {
+		moved := r.Step()
+		look(r)
+		if at, any := r.NextDue(); moved == 0 && (!any || at-r.Now() > spin) {
 			idle(r)
 		}
-		lines.look()
 	}
 	return r.Report(), r.Err()
 }
@@ -113,7 +143,7 @@ func unixTime() int64 {
 }
 
 // shows reports whether progress is printed.
-func (f *endpointFlags) shows() bool {
+func (f *deviceFlags) shows() bool {
 	return f.progress || isTerminal(os.Stderr)
 }
 
@@ -136,25 +166,21 @@ func idleFor(backend burst.Backend) func(r *runner.Runner) {
 
 // progressLines prints a line each second.
 type progressLines struct {
-	to    io.Writer
-	every bool
-	r     *runner.Runner
-	next  int64
-	last  *runner.Report
+	to   io.Writer // nil: none
+	next int64
+	last *runner.Report
 }
 
-func (p *progressLines) look() {
-	if !p.every || p.r.Now() < p.next {
+func (p *progressLines) look(r *runner.Runner) {
+	if p.to == nil || r.Now() < p.next {
 		return
 	}
-	now := p.r.Report()
+	now := r.Report()
 	if p.last != nil {
 		writeProgress(p.to, p.last, now)
 	}
-	p.last, p.next = now, p.r.Now()+int64(time.Second)
+	p.last, p.next = now, r.Now()+int64(time.Second)
 }
-
-func macText(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
 
 // writeEndpointReport writes an endpoint's report, as text or JSON.
 func writeEndpointReport(w io.Writer, r *runner.Report, format string) error {

@@ -51,7 +51,7 @@ the sender of a flow was notified in the last 10 s and no gate stops the next no
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	outputFlag(c, &f.output)
-	c.Flags().Var(checkedText{&f.qp, checkQP}, "qp", "only flows with this QP at either end")
+	c.Flags().Var(checkedFlag(&f.qp, checkQP), "qp", "only flows with this QP at either end")
 	return f.ofGateway(c)
 }
 

@@ -29,32 +29,22 @@ func (f *flowFilter) value(parameter string) *string {
 
 // addFlow adds the flags about the flow's ends.
 func (f *flowFilter) addFlow(c *cobra.Command) {
-	c.Flags().Var(&endFilter{f.value("source_ip"), f.value("source_qp")}, "source", "only from this sender, an address or a prefix, this QP (,QP), or both")
-	c.Flags().Var(&endFilter{f.value("destination_ip"), f.value("destination_qp")}, "destination", "only to this receiver, this QP (,QP), or both")
+	c.Flags().Var(endFlag(f.value("source_ip"), f.value("source_qp")), "source", "only from this sender, an address or a prefix, this QP (,QP), or both")
+	c.Flags().Var(endFlag(f.value("destination_ip"), f.value("destination_qp")), "destination", "only to this receiver, this QP (,QP), or both")
 }
 
-// endFilter is a flag that selects flows by one of their ends: HOST, HOST,QP or ,QP, where HOST is an address or a prefix.
-type endFilter struct{ host, qp *string }
-
-func (f *endFilter) String() string {
-	if f.host == nil || *f.host+*f.qp == "" {
-		return "" // pflag compares with the zero value
-	}
-	return strings.TrimSuffix(*f.host+","+*f.qp, ",")
-}
-
-func (*endFilter) Type() string { return "HOST[,QP]" }
-
-func (f *endFilter) Set(text string) (err error) {
-	host, qp, both := strings.Cut(text, ",")
-	if host != "" || !both {
-		_, err = hosts(host)
-	}
-	if both {
-		err = errors.Join(err, checkQP(qp))
-	}
-	*f.host, *f.qp = host, qp
-	return err
+// endFlag is a flag that selects flows by one of their ends: HOST, HOST,QP or ,QP, where HOST is an address or a prefix.
+func endFlag(host, qp *string) *textFlag {
+	return &textFlag{kind: "HOST[,QP]", read: func(text string) (err error) {
+		var both bool
+		if *host, *qp, both = strings.Cut(text, ","); *host != "" || !both {
+			_, err = hosts(*host)
+		}
+		if both {
+			err = errors.Join(err, checkQP(*qp))
+		}
+		return err
+	}}
 }
 
 func checkQP(text string) error {
@@ -75,22 +65,14 @@ func (f *flowFilter) values() url.Values {
 	return v
 }
 
-// flowFlag is a flag that names a flow: SRC,DST[,QP].
+// flowFlag is a flow that a flag names.
 type flowFlag struct {
 	source, destination netip.Addr // the zero Addr: no flow is named
 	qp                  string
 }
 
-func (f *flowFlag) String() string {
-	if !f.source.IsValid() {
-		return ""
-	}
-	return strings.TrimSuffix(f.source.String()+","+f.destination.String()+","+f.qp, ",")
-}
-
-func (*flowFlag) Type() string { return "SRC,DST[,QP]" }
-
-func (f *flowFlag) Set(text string) (err error) {
+// read reads SRC,DST[,QP].
+func (f *flowFlag) read(text string) (err error) {
 	parts := strings.Split(text, ",")
 	if len(parts) < 2 || len(parts) > 3 {
 		return fmt.Errorf("%q is not a flow; expected SRC,DST or SRC,DST,QP, such as 10.1.0.1,10.2.0.1,17", text)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/units"
@@ -90,18 +89,13 @@ func causesText(causes map[string]health.Amount) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-// textWidth is the width of texts on an output without one.
-const textWidth = 110
-
 // printNotes prints what should be known, and isn't wrong.
 func printNotes(to io.Writer, all []health.Note) {
 	if len(all) > 0 {
 		fmt.Fprintln(to, "\nNOTES")
 	}
 	for _, n := range all {
-		for i, line := range wrapped(fmt.Sprintf("%s: %s", n.Subject, n.Text), widthOf(to)) {
-			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
-		}
+		fmt.Fprint(to, broken("  ", "    ", n.Subject+": "+n.Text, widthOf(to)))
 	}
 }
 
@@ -119,16 +113,14 @@ func printFrames(to io.Writer, f *health.Frames) {
 		if u.Advice != "" {
 			text += "; " + u.Advice
 		}
-		for i, line := range wrapped(text, widthOf(to)) {
-			fmt.Fprintf(to, "%s%s\n", [...]string{"  ", "    "}[min(i, 1)], line)
-		}
+		fmt.Fprint(to, broken("  ", "    ", text, widthOf(to)))
 	}
 }
 
 func printVerdicts(to io.Writer, r *health.Report) error {
 	all := r.Verdicts
 	if len(all) == 0 {
-		fmt.Fprintf(to, "\n%s\n", strings.Join(wrapped(r.Conclusion, widthOf(to)), "\n"))
+		fmt.Fprint(to, "\n", broken("", "", r.Conclusion, widthOf(to)))
 		return nil
 	}
 	fmt.Fprintf(to, "\nWHAT IS WRONG\n")
@@ -138,17 +130,9 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 			more = fmt.Sprintf(" (%d connections; the worst one:)", v.Connections)
 		}
 		fmt.Fprintf(to, "%d. %s: %s%s\n", i+1, v.Name, v.Subject, more)
-		for _, line := range wrapped(strings.TrimSpace(v.Evidence+pairsText(&v)), widthOf(to)) {
-			fmt.Fprintf(to, "     %s\n", line)
-		}
-		for n, line := range wrapped(v.Advice, widthOf(to)) {
-			mark := "  "
-			if n == 0 {
-				mark = "->"
-			}
-			if _, err := fmt.Fprintf(to, "  %s %s\n", mark, line); err != nil {
-				return err
-			}
+		evidence := broken("     ", "     ", v.Evidence+pairsText(&v), widthOf(to))
+		if _, err := fmt.Fprint(to, evidence, broken("  -> ", "     ", v.Advice, widthOf(to))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -168,21 +152,6 @@ func pairsText(v *health.Verdict) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return ". All, by weight: " + strings.Join(parts, "; ")
-}
-
-// wrapped breaks a text into lines of a width at most.
-func wrapped(text string, columns int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // connectionsHeader is the head of the table of connections: a line for the requests of each end.
@@ -231,18 +200,11 @@ func connectionRow(t *table, c *health.Record, s *health.Side) {
 		host += " (" + c.Network + ")"
 	}
 	t.row(host, qpText(from.QP), peer.IP, qpText(peer.QP), c.Transport, operationsText(s), goodputText(c, s), s.Packets.Packets+s.Responses.Packets,
-		s.Retransmitted.Packets, lostText(s), sumOf(s.NAKs), s.RNRNAKs, rtt, s.WindowPackets,
+		s.Retransmitted.Packets, lostText(s), sum(s.NAKs), s.RNRNAKs, rtt, s.WindowPackets,
 		c.Ended, cmp.Or(strings.TrimPrefix(causesText(s.Causes), ": "), "-"), cmp.Or(strings.Join(c.Verdicts, ", "), "-"))
 }
 
 func lostText(s *health.Side) string { return fmt.Sprintf("%d|%d", s.LostUpstream, s.LostDownstream) }
-
-func sumOf(m map[string]uint64) (n uint64) {
-	for _, v := range m {
-		n += v
-	}
-	return n
-}
 
 func qpText(qp uint32) string {
 	if qp == 0 {

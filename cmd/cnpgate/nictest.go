@@ -18,7 +18,7 @@ import (
 
 // nictestFlags are the flags of `nictest`.
 type nictestFlags struct {
-	port endpointFlags // its flags of the device and of this end's address
+	deviceFlags
 
 	qp, peerQP, psn            uint32
 	peer                       string
@@ -31,8 +31,7 @@ type nictestFlags struct {
 	rate                       string
 	name, info                 string
 	before, after, ssh, rdma   string
-	profile, simulate, output  string
-	progress                   bool
+	profile, simulate          string
 }
 
 func nictestCommand() *cobra.Command {
@@ -52,14 +51,7 @@ what it has so far. --simulate NIC tests the software endpoint with a NIC's file
 		RunE: f.run,
 	}
 	flags := c.Flags()
-	p := &f.port
-	flags.StringVarP(&p.iface, "interface", "i", "", "kernel interface towards the NIC under test")
-	flags.StringVar(&p.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
-	flags.BoolVar(&p.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
-	flags.IntVar(&p.core, "core", -1, "core to run on; -1: any")
-	flags.StringVar(&p.address, "address", "", "IP address of this end; the kernel's interface must not have it")
-	flags.StringVar(&p.mac, "mac", "", "MAC address of this end (default the device's)")
-	flags.IntVar(&p.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the sender's")
+	f.deviceFlags.add(c, "kernel interface towards the NIC under test", "path MTU: payload bytes of a packet; the sender's")
 	flags.Uint32Var(&f.qp, "qp", 0, "for a connection without RDMA-CM: the QP of this end")
 	flags.Uint32Var(&f.peerQP, "peer-qp", 0, "the sender's QP of it")
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "the first PSN of both ends of it")
@@ -82,8 +74,6 @@ what it has so far. --simulate NIC tests the software endpoint with a NIC's file
 	flags.StringVar(&f.rdma, "rdma-device", "", "RDMA device there, such as mlx5_0")
 	flags.StringVar(&f.profile, "profile", "", "write the NIC's file for cnpgate sim")
 	flags.StringVar(&f.simulate, "simulate", "", "test the software endpoint with this NIC of cnpgate sim, or file")
-	outputFlag(c, &f.output)
-	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 	c.MarkFlagsMutuallyExclusive("interface", "device", "simulate")
 	c.MarkFlagsOneRequired("interface", "device", "simulate")
 	c.MarkFlagsMutuallyExclusive("ssh", "counters-before")
@@ -174,7 +164,7 @@ func (f *nictestFlags) config() (c nictest.Config, err error) {
 func (f *nictestFlags) endpoint() (c runner.Config, err error) {
 	const connections, line = 64, 400_000_000_000
 	c = runner.Config{
-		QPs: connections, MTU: f.port.mtu, Verb: endpoint.Write, Message: defaultMessage, Window: defaultWindow, Timeout: int64(defaultTimeout),
+		QPs: connections, MTU: f.mtu, Verb: endpoint.Write, Message: defaultMessage, Window: defaultWindow, Timeout: int64(defaultTimeout),
 		RTT: int64(defaultRTT), CNPInterval: int64(defaultCNPInterval), NoCNP: true, AnyICRC: true, Load: []runner.Phase{{Rate: line}}, Seed: rand.Uint64(),
 		FirstQP: receiverFirstQP, CMPort: defaultCMPort,
 	}
@@ -184,19 +174,11 @@ func (f *nictestFlags) endpoint() (c runner.Config, err error) {
 		}
 		c.QPs, c.FirstQP, c.PeerFirstQP, c.PSN, c.CMPort = 1, f.qp, f.peerQP, f.psn, 0
 	}
-	if c.Addr, err = parseAddress("address", f.port.address); err != nil {
+	if err := f.ends(&c, f.peer); err != nil {
 		return c, err
 	}
-	if c.MAC, err = parseMAC("mac", f.port.mac); err != nil {
-		return c, err
-	}
-	if f.peer != "" {
-		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
-			return c, err
-		}
-		if c.Peer == c.Addr {
-			return c, fmt.Errorf("--peer and --address are both %v; expected the sender's address and one that no host has", c.Peer)
-		}
+	if c.Peer == c.Addr {
+		return c, fmt.Errorf("--peer and --address are both %v; expected the sender's address and one that no host has", c.Peer)
 	}
 	return c, c.Check()
 }

@@ -54,7 +54,7 @@ func tool() string { return "cnpgate nictest " + version }
 
 // lines returns what prints a line of progress each second.
 func (f *nictestFlags) lines(to io.Writer) func(s *nictest.Session) {
-	if !f.progress && !isTerminal(os.Stderr) {
+	if !f.shows() {
 		return func(*nictest.Session) {}
 	}
 	var last time.Time
@@ -86,7 +86,7 @@ func (f *nictestFlags) measured(ctx context.Context, c *cobra.Command, n nictest
 	if err != nil {
 		return err
 	}
-	devices, err := openPort(f.port.port(), logger().Level(zerolog.WarnLevel))
+	devices, err := openPort(f.port(), logger().Level(zerolog.WarnLevel))
 	if err != nil {
 		return err
 	}
@@ -116,11 +116,6 @@ func (f *nictestFlags) measured(ctx context.Context, c *cobra.Command, n nictest
 
 // measureOn runs the endpoint on an opened port until the test has ended.
 func (f *nictestFlags) measureOn(ctx context.Context, c *cobra.Command, d *devices, e runner.Config, n nictest.Config) (*nictest.Peer, error) {
-	leave, err := d.Enter(f.port.core)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	if e.MAC == [6]byte{} {
 		e.MAC = d.addresses()[0]
 	}
@@ -129,27 +124,19 @@ func (f *nictestFlags) measureOn(ctx context.Context, c *cobra.Command, d *devic
 		return nil, err
 	}
 	e.Probe = peer
-	backend := d.Backend(0)
-	r, err := runner.New(e, backend)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	fmt.Fprintf(c.ErrOrStderr(), "running: %v, MAC %v\n", e.Addr, macText(e.MAC))
-	idle, progress := idleFor(backend), f.lines(c.ErrOrStderr())
-	for !r.Finished() {
+	progress := f.lines(c.ErrOrStderr())
+	report, err := f.runOn(d, e, c.ErrOrStderr(), spin, func(r *runner.Runner) {
 		if ctx.Err() != nil {
 			peer.Stop()
 		}
-		moved := r.Step()
 		peer.Look(r.Now())
 		if peer.Done() {
 			r.Stop()
 		}
-		if at, any := r.NextDue(); moved == 0 && (!any || at-r.Now() > spin) {
-			idle(r)
-		}
 		progress(peer.Session())
+	})
+	if report == nil {
+		return nil, err
 	}
 	return peer, nil
 }

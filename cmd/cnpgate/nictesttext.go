@@ -36,7 +36,7 @@ func writeNICTest(to io.Writer, r *nictest.Report) error {
 		if nextAlike(r.Trials, i) {
 			continue
 		}
-		w.row(experiment(r.Trials, i), t.Sent, units.Rate(t.Response.Before), reductionText(t), cutText(t), recoveredText(t), increaseText(t), verdictText(r, t))
+		w.row(experiment(r.Trials, i), t.Sent, units.Rate(t.Response.Before), strings.Join(reactionCells(&t.Response), "\t"), verdictText(r, t))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -100,37 +100,21 @@ func experiment(all []nictest.TrialResult, i int) string {
 	return all[i].Name
 }
 
-func us(ns int64) string { return fmt.Sprintf("%.3g ms", float64(ns)/1e6) }
+func milliseconds(ns int64) string { return fmt.Sprintf("%.3g ms", float64(ns)/1e6) }
 
-func reductionText(t *nictest.TrialResult) string {
-	if !t.Response.Reduced {
-		return "-"
+// reactionCells are the first reduction, its depth, the time to recover, and the increase of the rate.
+func reactionCells(r *nictest.Response) []string {
+	cells := []string{"-", "-", "-", "-"}
+	if r.Reduced {
+		cells = []string{milliseconds(r.First), fmt.Sprintf("%.1f %%", 100*r.Depth), "not seen", "-"}
 	}
-	return us(t.Response.First)
-}
-
-func cutText(t *nictest.TrialResult) string {
-	if !t.Response.Reduced {
-		return "-"
+	if r.Reduced && r.Recovered >= 0 {
+		cells[2] = milliseconds(r.Recovered)
 	}
-	return fmt.Sprintf("%.1f %%", 100*t.Response.Depth)
-}
-
-func recoveredText(t *nictest.TrialResult) string {
-	switch {
-	case !t.Response.Reduced:
-		return "-"
-	case t.Response.Recovered < 0:
-		return "not seen"
+	if r.Increase != 0 {
+		cells[3] = units.Rate(r.Increase) + " per s"
 	}
-	return us(t.Response.Recovered)
-}
-
-func increaseText(t *nictest.TrialResult) string {
-	if t.Response.Increase == 0 {
-		return "-"
-	}
-	return units.Rate(t.Response.Increase) + " per s"
+	return cells
 }
 
 func verdictText(r *nictest.Report, t *nictest.TrialResult) string {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,10 +98,7 @@ func (f *reloadFlags) say(to io.Writer, r *api.Reloaded) error {
 	if len(r.Changes) > 0 {
 		text = fmt.Sprintf("%s; %s: %s\n", done, changed, strings.Join(r.Changes, ", ")) + valuesText(r.Values)
 	}
-	for _, line := range r.NeedsRestart {
-		text += line + "\n"
-	}
-	for _, line := range servicesDown(r.Services) {
+	for _, line := range slices.Concat(r.NeedsRestart, servicesDown(r.Services)) {
 		text += line + "\n"
 	}
 	if r.ConfirmBy != nil {

@@ -51,11 +51,7 @@ type showable struct {
 // printed is a resource whose answer, an A, a function prints as text.
 func printed[A any](path string, print func(to io.Writer, answer *A) error) showable {
 	render := func(to io.Writer, text []byte) error {
-		answer := new(A)
-		if err := json.Unmarshal(text, answer); err != nil {
-			return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
-		}
-		return print(to, answer)
+		return unmarshal(text, func(answer *A) error { return print(to, answer) })
 	}
 	return showable{resource: path, render: render, print: func(ctx context.Context, client *api.Client, to io.Writer) error {
 		answer, err := api.Get[A](ctx, client, path)
@@ -74,14 +70,37 @@ func judged[A any](path string, print func(to io.Writer, answer *A) error, verdi
 		}
 		return verdict(answer)
 	})
-	s.verdict = func(text []byte) error {
-		answer := new(A)
-		if err := json.Unmarshal(text, answer); err != nil {
-			return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
-		}
-		return verdict(answer)
-	}
+	s.verdict = func(text []byte) error { return unmarshal(text, verdict) }
 	return s
+}
+
+// unmarshal calls do with an answer, an A, that is JSON.
+func unmarshal[A any](text []byte, do func(answer *A) error) error {
+	answer := new(A)
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
+	}
+	return do(answer)
+}
+
+// reads are several resources that are read one after the other, until one fails.
+type reads []func(ctx context.Context, client *api.Client) error
+
+func (all reads) from(ctx context.Context, client *api.Client) error {
+	for _, read := range all {
+		if err := read(ctx, client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// as reads a resource, an A, to a variable.
+func as[A any](to **A, path string) func(ctx context.Context, client *api.Client) error {
+	return func(ctx context.Context, client *api.Client) (err error) {
+		*to, err = api.Get[A](ctx, client, path)
+		return err
+	}
 }
 
 // showFlags select the running gateway, and how its answer is printed.

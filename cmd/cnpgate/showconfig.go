@@ -72,7 +72,8 @@ func printConfig(to io.Writer, c *api.Config, notices, text string) error {
 			if utf8.RuneCountInString(line) <= p.columns {
 				return line
 			}
-			return strings.TrimSuffix(indented(line[:len(line)-len(comment)], comment, p.columns), "\n")
+			before := line[:len(line)-len(comment)]
+			return strings.TrimSuffix(broken(before, before, comment, p.columns-len(before)), "\n")
 		})
 	}
 	_, err := io.WriteString(to, text)
@@ -89,10 +90,7 @@ func printNotices(ctx context.Context, client *api.Client, to io.Writer, prefix 
 		return err
 	}
 	for _, n := range h.Notices {
-		if p, ok := to.(paper); ok && p.columns > 0 {
-			n = strings.Join(wrapped(n, p.columns-len(prefix)), "\n"+prefix)
-		}
-		if _, err := fmt.Fprintf(to, "%s%s\n", prefix, n); err != nil {
+		if err := printBroken(to, prefix, prefix, n); err != nil {
 			return err
 		}
 	}

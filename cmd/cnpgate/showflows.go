@@ -44,9 +44,9 @@ unchanged and unsorted.`,
 	wordFlag(c, f.filter.value("qp_evidence"), "qp-evidence", "", "only flows whose source QP was found so", api.QPEvidences...)
 	intervalFlag(c, &f.interval)
 	checkColumn := func(text string) error { return yamldoc.CheckWord(strings.ToLower(text), flowWords) }
-	c.Flags().Var(checkedText{&f.sort, checkColumn}, "sort", "sort by this column")
+	c.Flags().Var(checkedFlag(&f.sort, checkColumn), "sort", "sort by this column")
 	complete(c, "sort", flowWords...)
-	c.Flags().Var(checkedText{&f.columns, func(text string) error { _, err := columnsOf(text); return err }}, "columns", "print these columns, joined by commas")
+	c.Flags().Var(checkedFlag(&f.columns, func(text string) error { _, err := columnsOf(text); return err }), "columns", "print these columns, joined by commas")
 	complete(c, "columns", flowWords...)
 	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many flows; 0: all")
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c) }
@@ -101,14 +101,6 @@ func (f *flowsFlags) print(to io.Writer, flows []api.Flow) error {
 
 // flowWords are the words for the columns of flows.
 var flowWords = columns.Names(api.Flows.Text())
-
-// notificationsOf counts the notifications about a flow.
-func notificationsOf(f *api.Flow) (n uint64) {
-	for _, of := range f.Notifications {
-		n += of
-	}
-	return n
-}
 
 // columnsOf reads a list of columns.
 func columnsOf(list string) (some []columns.Column, err error) {

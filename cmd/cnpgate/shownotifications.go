@@ -143,7 +143,7 @@ func printFollowed(to paper, shown []columns.Column, cells []string) error {
 	for i := range shown {
 		switch c := &shown[i]; {
 		case to.columns > 0 && c.As == columns.Long && cells[i] != c.Name:
-			below = indented("    ", cells[i], to.columns)
+			below = broken("    ", "    ", cells[i], to.columns-4)
 		case to.columns == 0 || c.As != columns.Long:
 			line += fmt.Sprintf("%-*s  ", followedWidths[c.As], cells[i])
 		}
@@ -182,10 +182,9 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	}
 	text := fmt.Sprintf("%d: queue %s/%s from %s, %s; peak %s; %d packets marked; notifications: %s%s", e.ID, e.Port, e.Class,
 		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, units.Size(e.PeakBytes), e.ECNMarked, columns.CountsText(e.Notifications), more)
-	if p, ok := to.(paper); ok && p.columns > 0 {
-		text = strings.Join(wrapped(text, p.columns-2), "\n  ")
+	if err := printBroken(to, "", "  ", text); err != nil {
+		return err
 	}
-	fmt.Fprintln(to, text)
 	w := tableOf(to, report.Reactions.Text(), listed(e))
 	w.before = "  "
 	return w.Flush()

@@ -34,20 +34,13 @@ commands show health, show counters, set and show fleet have the details.`,
 
 // printStatus prints the status of a gateway at a time.
 func printStatus(ctx context.Context, client *api.Client, to io.Writer, now time.Time) error {
-	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
-	if err != nil {
-		return err
-	}
-	c, err := api.Get[report.Counters](ctx, client, api.CountersPath)
-	if err != nil {
-		return err
-	}
-	m, err := api.Get[api.Modes](ctx, client, api.ModePath)
-	if err != nil {
-		return err
-	}
-	fleet, err := api.Get[fleetlink.FleetStatus](ctx, client, api.FleetPath)
-	if err != nil {
+	var (
+		h     *api.Health
+		c     *report.Counters
+		m     *api.Modes
+		fleet *fleetlink.FleetStatus
+	)
+	if err := (reads{as(&h, api.HealthPath), as(&c, api.CountersPath), as(&m, api.ModePath), as(&fleet, api.FleetPath)}).from(ctx, client); err != nil {
 		return err
 	}
 	lines := []string{c.Gateway + " " + upTime(c.StartTime, now) + ", " + modeText(m)}

@@ -118,12 +118,12 @@ func (t *table) Flush() error {
 				if k < len(t.labels) {
 					label = t.labels[k]
 				}
-				text.WriteString(indented("    ", label+row[k], p.columns))
+				text.WriteString(broken("    ", "    ", label+row[k], p.columns-4))
 			}
 		}
 	}
 	if len(left) > 0 && !t.silent {
-		text.WriteString(indented("", "Not shown: "+strings.Join(left, ", ")+" (--wide).", p.columns))
+		text.WriteString(broken("", "", "Not shown: "+strings.Join(left, ", ")+" (--wide).", p.columns))
 	}
 	_, err := io.WriteString(t.to, text.String())
 	return err
@@ -205,40 +205,4 @@ func (t *table) aligned(widths []int, row []string, shown []bool) string {
 		}
 	}
 	return strings.TrimRight(t.before+line.String(), " ")
-}
-
-// widthOf is the width of an output's texts.
-func widthOf(to io.Writer) int {
-	if p, ok := to.(paper); ok && p.columns > 0 {
-		return min(p.columns, textWidth) - 6 // they are indented
-	}
-	return textWidth
-}
-
-// printHung prints a line of prose: on paper in several ones of its width, each but the first with as many spaces before it as the line's beginning is long.
-func printHung(to io.Writer, begin, text string) error {
-	if p, ok := to.(paper); ok && p.columns > 0 {
-		text = strings.TrimSuffix(indented(strings.Repeat(" ", len(begin)), text, p.columns), "\n")[len(begin):]
-	}
-	_, err := fmt.Fprintln(to, begin+text)
-	return err
-}
-
-// printLines prints lines of prose as printHung does, those that begin with spaces behind as many.
-func printLines(to io.Writer, text string) error {
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		rest := strings.TrimLeft(line, " ")
-		if err := printHung(paperOf(to, false), line[:len(line)-len(rest)], rest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// indented breaks a text into lines of a width at most, each with some spaces before it.
-func indented(before, text string, width int) string {
-	if width == 0 {
-		width = textWidth
-	}
-	return before + strings.Join(wrapped(text, width-len(before)), "\n"+before) + "\n"
 }

@@ -156,7 +156,7 @@ func hung(line string, columns int) string {
 	if gap := strings.LastIndex(line[:min(len(line), columns/2)], "  "); gap >= indent {
 		at = gap + len("  ")
 	}
-	return line[:at] + strings.Join(wrapped(line[at:], columns-at), "\n"+strings.Repeat(" ", at))
+	return strings.TrimSuffix(broken(line[:at], strings.Repeat(" ", at), line[at:], columns-at), "\n")
 }
 
 // filled breaks the lines of paragraphs anew, and those of tables that are too long.

@@ -17,8 +17,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/columns"
-	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/health"
 )
 
 type topFlags struct {
@@ -114,32 +112,13 @@ func (f *topFlags) read(ctx context.Context, client *api.Client, sort string, fi
 		values.Set("sort", "bytes")
 	}
 	r = &reading{}
-	if r.flows, err = api.Get[api.FlowsBody](ctx, client, api.Path(api.FlowsPath, values)); err != nil {
-		return nil, err
-	}
-	if r.senders, err = api.Get[api.SendersBody](ctx, client, api.Path(api.SendersPath, values)); err != nil {
-		return nil, err
-	}
-	if r.counters, err = api.Get[report.Counters](ctx, client, api.CountersPath); err != nil {
+	read := reads{as(&r.flows, api.Path(api.FlowsPath, values)), as(&r.senders, api.Path(api.SendersPath, values)), as(&r.counters, api.CountersPath)}
+	if err := read.from(ctx, client); err != nil {
 		return nil, err
 	}
 	r.at = time.Now()
-	episodes, err := api.Get[api.Episodes](ctx, client, api.EpisodesPath)
-	if err != nil {
-		return nil, err
-	}
-	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
-	if err != nil {
-		return nil, err
-	}
-	r.episodes, r.problems = episodes.Episodes, h.Problems
-	m, err := api.Get[api.Modes](ctx, client, api.ModePath)
-	if err != nil {
-		return nil, err
-	}
-	r.observing = observing(m)
-	r.rdma, err = api.Get[health.Report](ctx, client, api.RDMAPath+"?bad=true")
-	return r, err
+	read = reads{as(&r.episodes, api.EpisodesPath), as(&r.health, api.HealthPath), as(&r.modes, api.ModePath), as(&r.rdma, api.RDMAPath+"?bad=true")}
+	return r, read.from(ctx, client)
 }
 
 // follow shows each reading that ask has asked for, until the context ends, the user quits, or there were enough.
@@ -248,7 +227,7 @@ func (v *topView) print(out io.Writer, kind string, most, width int) error {
 	}
 	line := fmt.Sprintf("%s  %s  %s %d/s  suppressed %s%s", v.Gateway, v.Time.Local().Format(time.TimeOnly), notified, v.Notified, suppressed, v.RDMA.text())
 	if width > 0 && utf8.RuneCountInString(line) > width { // else its parts stay apart
-		line = strings.TrimSuffix(indented("", line, width), "\n")
+		line = strings.Join(wrapped(line, width), "\n")
 	}
 	if _, err := fmt.Fprint(to, line, "\n\n"); err != nil {
 		return err

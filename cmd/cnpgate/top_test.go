@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
@@ -26,9 +27,10 @@ import (
 func readings(t *testing.T) (before, now *reading) {
 	t.Helper()
 	read := func(at int64, text, flows, episodes string) *reading {
-		r := &reading{at: time.Unix(at, 0).UTC(), counters: &report.Counters{}, flows: &api.FlowsBody{Total: 4}, senders: &api.SendersBody{Total: 3}, problems: map[string]string{"dc": "no link"}}
+		r := &reading{at: time.Unix(at, 0).UTC(), counters: &report.Counters{}, flows: &api.FlowsBody{Total: 4}, senders: &api.SendersBody{Total: 3},
+			episodes: &api.Episodes{}, health: &api.Health{Problems: map[string]string{"dc": "no link"}}, modes: &api.Modes{}}
 		senders := strings.NewReplacer(`"notifications":{"standard-cnp":`, `"flows":1,"notifications":`, `},"ecn_marked"`, `,"ecn_marked"`).Replace(flows) // of one flow each
-		for from, to := range map[string]any{text: r.counters, flows: &r.flows.Flows, senders: &r.senders.Senders, episodes: &r.episodes} {
+		for from, to := range map[string]any{text: r.counters, flows: &r.flows.Flows, senders: &r.senders.Senders, episodes: &r.episodes.Episodes} {
 			if err := json.Unmarshal([]byte(from), to); err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +222,7 @@ func between(t *testing.T, path, to string) (asked func() []*url.URL) {
 // TestTopInObserveMode: the header says that nobody is notified.
 func TestTopInObserveMode(t *testing.T) {
 	before, now := readings(t)
-	now.observing = []string{"wan"}
+	now.modes.Ports = []api.PortMode{{Port: "wan", Mode: config.ModeObserve}}
 	var text strings.Builder
 	if err := compare(before, now).print(&text, "port", 10, 0); err != nil {
 		t.Fatal(err)

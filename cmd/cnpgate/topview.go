@@ -22,11 +22,10 @@ type reading struct {
 	counters *report.Counters
 	flows    *api.FlowsBody // with the rates
 	senders  *api.SendersBody
-	episodes []report.Episode
-	problems map[string]string
+	episodes *api.Episodes
+	health   *api.Health
+	modes    *api.Modes
 	rdma     *health.Report
-
-	observing []string // ports
 }
 
 // topView is what top shows: two readings compared.
@@ -164,13 +163,13 @@ func nameOf(f *api.Flow) flowName {
 // compare makes a view of two readings.
 func compare(before, now *reading) *topView {
 	r := ratesBetween(before.counters, now.counters, now.at.Sub(before.at))
-	v := &topView{Time: now.at, Gateway: now.counters.Gateway, Observing: now.observing, RDMA: makeTopRDMA(now.rdma)}
+	v := &topView{Time: now.at, Gateway: now.counters.Gateway, Observing: observing(now.modes), RDMA: makeTopRDMA(now.rdma)}
 	suppressed := telemetry.Reading{By: map[string]uint64{}}
 	for i := range now.counters.Ports {
 		p := &now.counters.Ports[i]
 		rx, tx := r.of(i)
 		port := topPort{
-			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Load: partOf(8*tx.bytesPS, p.RateBps), Queued: p.DepthBytes, Problem: now.problems[p.Name],
+			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Load: partOf(8*tx.bytesPS, p.RateBps), Queued: p.DepthBytes, Problem: now.health.Problems[p.Name],
 			Notified: r.perSecond(i, telemetry.NotificationsSent) + r.perSecond(i, telemetry.NotificationsObserved),
 			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets) + r.perSecond(i, telemetry.ECNObservedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
 		}
@@ -183,11 +182,11 @@ func compare(before, now *reading) *topView {
 			}
 		}
 		for _, q := range p.Queues {
-			v.Queues = append(v.Queues, queueOf(p, q, now.episodes))
+			v.Queues = append(v.Queues, queueOf(p, q, now.episodes.Episodes))
 		}
 	}
 	v.Top = mostOf(suppressed.By)
-	reactions := reactionsOf(now.episodes)
+	reactions := reactionsOf(now.episodes.Episodes)
 	v.Flows, v.Senders = flowsOf(before, now, reactions), sendersOf(before, now, reactions)
 	joined := len(now.flows.Flows) - len(v.Flows) // which several workers see
 	v.allFlows, v.allSenders = max(int(now.flows.Total)-joined, len(v.Flows)), int(now.senders.Total)
@@ -211,10 +210,7 @@ func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue
 		if e.Port != p.Name || e.Class != q.Class {
 			continue
 		}
-		out.Notified = e.Observed
-		for _, n := range e.Notifications {
-			out.Notified += n
-		}
+		out.Notified = e.Observed + sum(e.Notifications)
 		out.Senders, out.Slowed = len(e.Senders)+e.MoreSenders, e.SlowedSenders()
 		break
 	}
@@ -227,7 +223,7 @@ func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) [
 	for i := range before.flows.Flows {
 		f := &before.flows.Flows[i]
 		n := old[nameOf(f)]
-		old[nameOf(f)] = [2]uint64{n[0] + notificationsOf(f), n[1] + f.ECNMarked}
+		old[nameOf(f)] = [2]uint64{n[0] + sum(f.Notifications), n[1] + f.ECNMarked}
 	}
 	place, out, counts := map[flowName]int{}, []topFlow{}, map[flowName][2]uint64{}
 	for i := range now.flows.Flows {
@@ -248,7 +244,7 @@ func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) [
 			row.Rate += *f.RateBPS
 		}
 		c := counts[name]
-		counts[name] = [2]uint64{c[0] + notificationsOf(f), c[1] + f.ECNMarked}
+		counts[name] = [2]uint64{c[0] + sum(f.Notifications), c[1] + f.ECNMarked}
 	}
 	for name, at := range place {
 		if was, known := old[name]; known {

@@ -192,24 +192,27 @@ func noArguments(c *cobra.Command, args []string) error {
 	return seeHelp(c, err)
 }
 
-// checkedText is a flag's value that is checked when it is read.
-type checkedText struct {
-	value *string
-	check func(text string) error
+// textFlag is a flag whose text is read when it is given.
+type textFlag struct {
+	text, kind string
+	read       func(text string) error
 }
 
-func (t checkedText) String() string {
-	if t.value == nil {
-		return "" // pflag compares with the zero value
-	}
-	return *t.value
+func (f *textFlag) String() string { return f.text }
+
+func (f *textFlag) Type() string { return f.kind }
+
+func (f *textFlag) Set(text string) error {
+	f.text = text
+	return f.read(text)
 }
 
-func (checkedText) Type() string { return "string" }
-
-func (t checkedText) Set(text string) error {
-	*t.value = text
-	return t.check(text)
+// checkedFlag is a flag whose text is also checked.
+func checkedFlag(value *string, check func(text string) error) *textFlag {
+	return &textFlag{*value, "string", func(text string) error {
+		*value = text
+		return check(text)
+	}}
 }
 
 // parseHost reads the address of a host.
@@ -261,8 +264,8 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 
 // wordFlag adds a flag that takes one of some words, which the shell completes.
 func wordFlag(c *cobra.Command, value *string, name, short, usage string, words ...string) {
-	check := func(text string) error { return yamldoc.CheckWord(text, words) }
-	c.Flags().VarP(checkedText{value, check}, name, short, usage+": "+yamldoc.Either(words))
+	isWord := func(text string) error { return yamldoc.CheckWord(text, words) }
+	c.Flags().VarP(checkedFlag(value, isWord), name, short, usage+": "+yamldoc.Either(words))
 	complete(c, name, words...)
 }
 

@@ -94,7 +94,7 @@ func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger 
 	}
 	s := &Server{
 		plane: plane, log: logger, local: newLocal(), hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
-		state: state{gateway: gateway, ports: ports}, history: history{plane, gateway, ports},
+		state: state{gateway: gateway, ports: ports}, history: history{plane, gateway},
 		flows: flows{plane: plane, gateway: gateway, ports: ports, sampling: make(chan struct{}, 1), wait: pause, ratesTime: ratesTime},
 	}
 	for range plane.Workers() {

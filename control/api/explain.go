@@ -69,12 +69,9 @@ type known struct {
 
 // explanation answers why a sender is or isn't notified.
 func (s *flows) explanation(r *request) (any, error) {
-	q := &question{r.host("source_ip"), r.host("destination_ip"), r.qp("qp")}
-	if r.err == nil && q.from.Is4() != q.to.Is4() {
-		r.err = failed(http.StatusBadRequest, "source_ip and destination_ip are %v and %v; expected two addresses of one IP version", q.from, q.to)
-	}
-	if r.err != nil {
-		return nil, r.err
+	q := &question{get[netip.Addr](r, "source_ip"), get[netip.Addr](r, "destination_ip"), get[*uint32](r, "qp")}
+	if q.from.Is4() != q.to.Is4() {
+		return nil, failed(http.StatusBadRequest, "source_ip and destination_ip are %v and %v; expected two addresses of one IP version", q.from, q.to)
 	}
 	before, err := s.between(r, q)
 	if err != nil {

@@ -46,7 +46,7 @@ func (s *state) fleet(*request) (any, error) {
 
 // fleetAnswers asks all gateways, this one too.
 func (s *Server) fleetAnswers(r *request) (any, error) {
-	path := r.parameters["path"]
+	path := get[string](r, "path")
 	if !mayAsk(path) {
 		return nil, failed(http.StatusBadRequest, "path: %.100q can't be asked of other gateways; expected a resource of this API with one answer, such as /v1/flows?limit=10", path)
 	}

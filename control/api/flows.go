@@ -66,7 +66,7 @@ type ends struct {
 }
 
 func readEnds(r *request) ends {
-	return ends{r.hosts("source_ip"), r.hosts("destination_ip"), r.qp("source_qp"), r.qp("destination_qp")}
+	return ends{get[netip.Prefix](r, "source_ip"), get[netip.Prefix](r, "destination_ip"), get[*uint32](r, "source_qp"), get[*uint32](r, "destination_qp")}
 }
 
 func (e *ends) want(k *flowtable.Key, known pairing.Answer) bool {
@@ -83,13 +83,10 @@ type filter struct {
 	interval        time.Duration // for which rates are measured; 0: don't measure
 }
 
-func readFilter(r *request) (*filter, error) {
-	f := &filter{
-		ends: readEnds(r), state: r.word("qp_state", QPStates), evidence: r.word("qp_evidence", QPEvidences),
-		page:     *readPage(r, ""),
-		interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"),
-	}
-	return f, r.err
+// readFilter reads what a request for flows selects, sorted by first unless the request says otherwise.
+func readFilter(r *request, first string) (*filter, error) {
+	p, err := readPage(r, first)
+	return &filter{readEnds(r), p, get[string](r, "qp_state"), get[string](r, "qp_evidence"), get[time.Duration](r, "interval")}, err
 }
 
 // wants reports whether the filter selects a flow.
@@ -100,7 +97,7 @@ func (f *filter) wants(c *dataplane.FlowRecord) bool {
 
 // list writes the flows that a filter selects.
 func (s *flows) list(r *request) (any, error) {
-	f, err := readFilter(r)
+	f, err := readFilter(r, "")
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +121,7 @@ func (s *flows) list(r *request) (any, error) {
 
 // pairs writes the pairs of all workers, as list does with flows.
 func (s *flows) pairs(r *request) (any, error) {
-	f, err := readFilter(r)
+	f, err := readFilter(r, "")
 	if err != nil {
 		return nil, err
 	}

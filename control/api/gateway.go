@@ -182,8 +182,8 @@ func (s *state) mark(*request) (any, error) {
 // counters answers with the counters since the gateway's start, or since the mark.
 func (s *state) counters(r *request) (any, error) {
 	c := s.gateway.Counters()
-	if r.word("since", sinceWords) == "" {
-		return c, r.err
+	if get[string](r, "since") == "" {
+		return c, nil
 	}
 	m := s.marked.Load()
 	if m == nil {
@@ -193,18 +193,15 @@ func (s *state) counters(r *request) (any, error) {
 	return c, nil
 }
 
-// sinceWords are what counters may count from.
-var sinceWords = []string{"mark"}
-
 func (s *state) episodes(r *request) (any, error) {
-	port, since := r.word("port", s.ports), r.number("since", maxLimit, "the number of an episode, 1 to %d")
+	port, since := get[string](r, "port"), get[uint64](r, "since")
 	a := Episodes{[]report.Episode{}}
 	for _, e := range s.gateway.Episodes() {
 		if (port == "" || e.Port == port) && e.ID >= since {
 			a.Episodes = append(a.Episodes, e)
 		}
 	}
-	return a, r.err
+	return a, nil
 }
 
 func (s *state) config(*request) (any, error) {
@@ -214,12 +211,9 @@ func (s *state) config(*request) (any, error) {
 }
 
 func (s *state) reload(r *request) (any, error) {
-	how := ReloadRequest{DryRun: r.truth("dry_run"), Confirm: r.time("confirm", LeastConfirm, MostConfirm, "such as 60s")}
-	if r.err == nil && how.DryRun && how.Confirm > 0 {
-		r.err = failed(http.StatusBadRequest, "dry_run and confirm are both given; expected one of them")
-	}
-	if r.err != nil {
-		return nil, r.err
+	how := ReloadRequest{DryRun: get[bool](r, "dry_run"), Confirm: get[time.Duration](r, "confirm")}
+	if how.DryRun && how.Confirm > 0 {
+		return nil, failed(http.StatusBadRequest, "dry_run and confirm are both given; expected one of them")
 	}
 	return reloaded(s.gateway.Reload(how))
 }

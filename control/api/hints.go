@@ -226,7 +226,11 @@ func (h *hints) answerPut(r *request) (any, error) {
 
 // answerDelete withdraws the hint of the connection in the query.
 func (h *hints) answerDelete(r *request) (any, error) {
-	p, err := config.ParseQPPair(r.parameters)
+	values := map[string]string{}
+	for key, value := range r.parameters {
+		values[key] = value.(string)
+	}
+	p, err := config.ParseQPPair(values)
 	if err != nil {
 		return nil, failed(http.StatusBadRequest, "the query: %w", err)
 	}

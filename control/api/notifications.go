@@ -43,7 +43,6 @@ type Streamed struct {
 type history struct {
 	plane   *dataplane.Dataplane
 	gateway Gateway
-	ports   []string
 }
 
 // notificationFilter selects notifications. A parameter that is not given selects all.
@@ -54,13 +53,11 @@ type notificationFilter struct {
 	frames              bool
 }
 
-func (s *history) filter(r *request) (*notificationFilter, error) {
-	f := &notificationFilter{
-		ends: readEnds(r), port: r.word("port", s.ports), kind: r.word("kind", Kinds), outcome: r.word("outcome", Outcomes),
-		limit: int(r.number("limit", MaxNotifications, "a number from 1 to %d")), frames: r.truth("frames"),
+func readNotificationFilter(r *request) *notificationFilter {
+	return &notificationFilter{
+		ends: readEnds(r), port: get[string](r, "port"), kind: get[string](r, "kind"), outcome: get[string](r, "outcome"),
+		limit: int(cmp.Or(get[uint64](r, "limit"), defaultNotifications)), frames: get[bool](r, "frames"),
 	}
-	f.limit = cmp.Or(f.limit, defaultNotifications)
-	return f, r.err
 }
 
 // wants reports whether the filter selects a record. A port matches as the congested one, or the one by which the notification leaves.
@@ -100,10 +97,7 @@ func each(l *notify.History, from uint64, do func(r *notify.NotificationRecord, 
 
 // notifications answers with the latest notifications that a filter selects.
 func (s *history) notifications(r *request) (any, error) {
-	f, err := s.filter(r)
-	if err != nil {
-		return nil, err
-	}
+	f := readNotificationFilter(r)
 	c, all := s.gateway.Config(), []report.Notification{}
 	for worker := range s.plane.Workers() {
 		all = append(all, s.latest(c, worker, f)...)
@@ -127,10 +121,7 @@ func last[T any](all []T, n int) []T { return all[max(len(all)-n, 0):] }
 
 // streamNotifications writes the notifications that a filter selects as they are sent, from now on.
 func (s *history) streamNotifications(r *request) (any, error) {
-	f, err := s.filter(r)
-	if err != nil {
-		return nil, err
-	}
+	f := readNotificationFilter(r)
 	f.frames = true
 	c, at := s.gateway.Config(), make([]uint64, s.plane.Workers())
 	for worker := range at {

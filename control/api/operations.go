@@ -3,15 +3,11 @@ package api
 import (
 	"net/http"
 	"slices"
-	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/health"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // The paths that the client requests.
@@ -65,23 +61,16 @@ type operation struct {
 	act          action
 }
 
-// parameter is a key of the query.
-type parameter struct {
-	name        string
-	description string
-	required    bool
-	schema      *huma.Schema
-}
-
 // operations are all requests that the API answers.
 func (s *Server) operations() []operation {
 	const noAnswer = "A worker does not answer: it is stopping, or gets no CPU time."
+	port := ofPort(s.state.ports)
 	return []operation{
 		{method: http.MethodGet, path: documentPath, id: "getDocument", summary: "This document.", answers: map[int]any{200: map[string]any{}}, act: s.serveDocument},
 		{method: http.MethodGet, path: HealthPath, id: "getHealth", summary: "Whether all ports forward every frame.",
 			answers: map[int]any{200: Health{}, 503: Health{}}, act: s.state.health},
 		{method: http.MethodGet, path: RDMAPath, id: "getRDMA", summary: "The health of the RDMA connections that are followed: verdicts, sums and connections.",
-			parameters: []parameter{{name: "bad", description: "Only connections with a verdict.", schema: words([]string{"true", "false"})}},
+			parameters: []parameter{{name: "bad", description: "Only connections with a verdict.", form: oneOf("true", "false")}},
 			answers:    map[int]any{200: health.Report{}}, errors: map[int]string{503: noAnswer}, act: s.state.rdma},
 		{method: http.MethodGet, path: RDMATracePath, id: "traceRDMA", summary: "What passes of one end's requests and their answers, over time, from now on: at most 32,768 packets.",
 			parameters: traceParameters, answers: map[int]any{200: health.Trace{}},
@@ -89,14 +78,14 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
 			answers: map[int]any{200: Version{}}, act: s.state.version},
 		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",
-			parameters: []parameter{{name: "since", description: "Count from the mark on.", schema: words(sinceWords)}},
+			parameters: []parameter{{name: "since", description: "Count from the mark on.", form: oneOf("mark")}},
 			answers:    map[int]any{200: report.Counters{}}, errors: map[int]string{409: "Nothing is marked."}, act: s.state.counters},
 		{method: http.MethodPost, path: MarkPath, id: "mark", summary: "Marks the counters: GET /v1/counters?since=mark counts from now on. It replaces an earlier mark.",
 			answers: map[int]any{200: Mark{}}, act: s.state.mark},
 		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: slices.Concat(flowParameters, []parameter{sortParameter, intervalParameter}),
 			answers: map[int]any{200: FlowsBody{}}, errors: map[int]string{503: noAnswer}, act: s.flows.list},
 		{method: http.MethodGet, path: SendersPath, id: "getSenders", summary: "The senders of all flows, those with the largest values first.",
-			parameters: slices.Concat(endParameters, []parameter{{name: "sort", description: "What the senders are sorted by; rate if not given.", schema: words(Sorts)},
+			parameters: slices.Concat(endParameters, []parameter{{name: "sort", description: "What the senders are sorted by; rate if not given.", form: oneOf(Sorts...)},
 				offsetParameter, limitParameter, intervalParameter}),
 			answers: map[int]any{200: SendersBody{}}, errors: map[int]string{503: noAnswer}, act: s.flows.senders},
 		{method: http.MethodGet, path: PairsPath, id: "getPairs",
@@ -105,16 +94,16 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: ProxiesPath, id: "getProxies", summary: "The proxies that the gateway notifies in place of senders, in the order of the senders' prefixes.",
 			answers: map[int]any{200: ProxiesBody{}}, act: s.flows.proxies},
 		{method: http.MethodGet, path: NotificationsPath, id: "getNotifications", summary: "The latest notifications, the oldest first.",
-			parameters: slices.Concat(notificationParameters, latestParameters),
+			parameters: slices.Concat([]parameter{port}, notificationParameters, latestParameters),
 			answers:    map[int]any{200: Notifications{}}, act: s.history.notifications},
 		{method: http.MethodGet, path: StreamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
-			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.history.streamNotifications},
+			parameters: slices.Concat([]parameter{port}, notificationParameters), lines: true, answers: map[int]any{200: Streamed{}}, act: s.history.streamNotifications},
 		{method: http.MethodGet, path: PacketsPath, id: "streamPackets", summary: "A flow's packets, or frames that are dropped, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
 			parameters: packetParameters, lines: true, answers: map[int]any{200: StreamedPacket{}}, errors: map[int]string{409: "Another client captures packets."}, act: s.history.streamPackets},
 		{method: http.MethodGet, path: ExplainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.flows.explanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
-			parameters: []parameter{portParameter, {name: "since", description: "Only episodes with this number or a later one.", schema: limitSchema}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
+			parameters: []parameter{port, {name: "since", description: "Only episodes with this number or a later one.", form: upTo(maxLimit, "the number of an episode, 1 to %d")}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
 		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",
@@ -162,102 +151,3 @@ func (s *Server) operations() []operation {
 }
 
 const bodyTooLong = "The body is longer than 4096 bytes."
-
-var (
-	hostSchema  = &huma.Schema{Type: huma.TypeString, Examples: []any{"10.1.0.1"}}
-	hostsSchema = &huma.Schema{Type: huma.TypeString, Examples: []any{"10.1.0.1", "fd00::/64"}}
-	qpSchema    = &huma.Schema{Type: huma.TypeString, Pattern: number, Examples: []any{"17", "0x11"}}
-	truthSchema = words(strings.Fields("true false 1 0 t f T F TRUE FALSE True False"))
-	limitSchema = &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(maxLimit)}
-
-	endParameters = []parameter{
-		{name: "source_ip", description: "Address or prefix of the sender.", schema: hostsSchema},
-		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
-		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
-		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
-	}
-	flowParameters = slices.Concat(endParameters, []parameter{
-		{name: "qp_state", description: "State of the source QP.", schema: words(QPStates)},
-		{name: "qp_evidence", description: "How the source QP was found.", schema: words(QPEvidences)},
-		offsetParameter, limitParameter,
-	})
-	traceParameters = []parameter{
-		{name: "source_ip", description: "The end that sends the requests.", required: true, schema: hostSchema},
-		{name: "destination_ip", description: "The other end.", required: true, schema: hostSchema},
-		{name: "source_qp", description: "QP of the end that sends the requests.", schema: qpSchema},
-		{name: "destination_qp", description: "QP of the other end.", schema: qpSchema},
-		{name: "duration", description: "How long to record, 10ms to 5s; 2s if not given.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"2s"}}},
-	}
-	explainParameters = []parameter{
-		{name: "source_ip", description: "The sender.", required: true, schema: hostSchema},
-		{name: "destination_ip", description: "The receiver.", required: true, schema: hostSchema},
-		{name: "qp", description: "Only flows with this QP at one end.", schema: qpSchema},
-	}
-	limitParameter    = parameter{name: "limit", description: "Greatest number of rows; \"more\" in the answer is true if there are others.", schema: limitSchema}
-	offsetParameter   = parameter{name: "offset", description: "Number of rows to leave out at the beginning. With sort, offset and limit together are at most 4096.", schema: limitSchema}
-	sortParameter     = parameter{name: "sort", description: "What the flows are sorted by, the largest first; 100 rows if limit is not given.", schema: words(Sorts)}
-	intervalParameter = parameter{name: "interval", description: "Time for which the flows' rates are measured, such as 1s.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"1s"}}}
-	portParameter     = parameter{name: "port", description: "Name of the port.", schema: &huma.Schema{Type: huma.TypeString}}
-
-	notificationParameters = slices.Concat([]parameter{
-		portParameter,
-		{name: "kind", description: "Kind of notification.", schema: words(Kinds)},
-		{name: "outcome", description: "Whether it was sent. Without this parameter, suppressed ones are left out.", schema: words(Outcomes)},
-	}, endParameters)
-	reloadParameters = []parameter{
-		{name: "dry_run", description: "Whether to change nothing, and only answer what would change.", schema: truthSchema},
-		{name: "confirm", description: "Time after which the gateway goes back to the former configuration, unless this one is confirmed.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"60s"}}},
-	}
-	latestParameters = []parameter{
-		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MaxNotifications)}},
-		{name: "frames", description: "Whether to include the frames.", schema: truthSchema},
-	}
-	packetParameters = []parameter{
-		{name: "source_ip", description: "Address of the sender, required without drops.", schema: hostSchema},
-		{name: "destination_ip", description: "Address of the receiver, required without drops.", schema: hostSchema},
-		{name: "destination_qp", description: "QP of the receiver; without it, all packets between the addresses.", schema: qpSchema},
-		{name: "drops", description: "Frames that are dropped, as they are then, for any reason or one of them; of any addresses if none are given.", schema: words(dropReasons)},
-		{name: "decisions", description: "Whether to include what each stage decided about a packet.", schema: truthSchema},
-		{name: "rate", description: "Greatest number of packets a second; 1000 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MostPackets)}},
-	}
-	fleetParameters = []parameter{
-		{name: "path", description: "Path and query of the request.", required: true, schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"/v1/flows?limit=10"}}},
-	}
-	hintParameters = []parameter{
-		{name: "source_ip", description: "The host at one end.", required: true, schema: hostSchema},
-		{name: "destination_ip", description: "The host at the other end.", required: true, schema: hostSchema},
-		{name: "source_qp", description: "QP at source_ip.", required: true, schema: qpSchema},
-		{name: "destination_qp", description: "QP at destination_ip.", required: true, schema: qpSchema},
-		{name: "tags", description: "VLAN tags of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"10", "0x88a8:10/20", "none"}}},
-		{name: "tunnel", description: "Tunnel of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"vxlan:5000"}}},
-	}
-
-	// QPStates are the states of QPs by which flows are selected.
-	QPStates = names[pairing.State](pairing.Unknown, pairing.Confirmed)
-	// QPEvidences are the kinds of evidence by which flows are selected.
-	QPEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
-)
-
-// number is a whole number in any notation of the configuration.
-const number = "^[0-9a-fA-FxXoObB_]+$"
-
-func bound(n float64) *float64 { return &n }
-
-func words(all []string) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeString}
-	for _, word := range all {
-		s.Enum = append(s.Enum, word)
-	}
-	return s
-}
-
-// names are the words for the constants from first to last.
-func names[T interface {
-	~uint8
-	String() string
-}](first, last T) (all []string) {
-	for v := first; v <= last; v++ {
-		all = append(all, v.String())
-	}
-	return all
-}

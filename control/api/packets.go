@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/report"
@@ -26,27 +27,24 @@ type StreamedPacket struct {
 	Lost   uint64         `json:"lost,omitempty" doc:"Packets that were left out, because of the rate or because too many were waiting."`
 }
 
-// dropReasons are the reasons for which a request selects frames.
-var dropReasons = counters.ReasonNames()
-
 func readTrace(r *request) (*trace.Trace, error) {
-	rate := r.number("rate", MostPackets, "a number of packets a second from 1 to %d")
-	t := &trace.Trace{Drops: counters.ReasonsOf(r.word("drops", dropReasons)), AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
-	if qp := r.qp("destination_qp"); qp != nil {
+	rate := cmp.Or(get[uint64](r, "rate"), defaultPackets)
+	t := &trace.Trace{Drops: counters.ReasonsOf(get[string](r, "drops")), AnyQP: true, Decisions: get[bool](r, "decisions"), Rate: ratelimit.PerSecond(rate)}
+	if qp := get[*uint32](r, "destination_qp"); qp != nil {
 		t.DestQP, t.AnyQP = *qp, false
 	}
 	_, from := r.parameters["source_ip"]
 	_, to := r.parameters["destination_ip"]
 	if t.AnyAddress = t.Drops != 0 && t.AnyQP && !from && !to; t.AnyAddress {
-		return t, r.err
+		return t, nil
 	}
 	for _, key := range []string{"source_ip", "destination_ip"} {
-		if _, given := r.parameters[key]; !given && r.err == nil {
-			r.err = failed(http.StatusBadRequest, "%s is missing; expected an address, such as %s=10.1.0.1", key, key)
+		if _, given := r.parameters[key]; !given {
+			return nil, failed(http.StatusBadRequest, "%s is missing; expected an address, such as %s=10.1.0.1", key, key)
 		}
 	}
-	t.Source, t.Destination = packet.AddrFrom(r.host("source_ip")), packet.AddrFrom(r.host("destination_ip"))
-	return t, r.err
+	t.Source, t.Destination = packet.AddrFrom(get[netip.Addr](r, "source_ip")), packet.AddrFrom(get[netip.Addr](r, "destination_ip"))
+	return t, nil
 }
 
 // streamPackets writes a flow's packets as they pass, or the frames that are dropped, from now on.

@@ -29,17 +29,16 @@ type page struct {
 }
 
 // readPage reads the page of a list that is sorted by first unless the request says otherwise.
-func readPage(r *request, first string) *page {
-	p := &page{sort: cmp.Or(r.word("sort", Sorts), first), offset: r.number("offset", maxLimit, "a number from 1 to %d, or no offset"),
-		limit: r.number("limit", maxLimit, "a number from 1 to %d, or no limit")}
+func readPage(r *request, first string) (page, error) {
+	p := page{cmp.Or(get[string](r, "sort"), first), get[uint64](r, "offset"), get[uint64](r, "limit")}
 	if p.sort == "" {
-		return p
+		return p, nil
 	}
 	p.limit = cmp.Or(p.limit, defaultRanked)
-	if r.err == nil && p.offset+p.limit > MaxRanked {
-		r.err = failed(http.StatusBadRequest, "offset and limit are %d together; expected at most %d of a sorted list", p.offset+p.limit, MaxRanked)
+	if p.offset+p.limit > MaxRanked {
+		return p, failed(http.StatusBadRequest, "offset and limit are %d together; expected at most %d of a sorted list", p.offset+p.limit, MaxRanked)
 	}
-	return p
+	return p, nil
 }
 
 // ranking keeps the rows with the largest values. Those with the same value stay in the order in which they came.
@@ -89,20 +88,19 @@ func (k *ranking[T]) page(p *page) (rows []T, more bool) {
 // newRanking keeps one row more than the page needs, to know whether there are others.
 func newRanking[T any](p *page) *ranking[T] { return &ranking[T]{keep: int(p.offset + p.limit)} }
 
-// valueOf is what a flow is sorted by.
-func valueOf(sort string, r *dataplane.FlowRecord, rate *uint64) uint64 {
-	switch sort {
-	case "rate":
-		if rate == nil {
-			return 0
-		}
+// chosen is the value by which flows or senders are sorted.
+func chosen(sort string, rate *uint64, queued, bytes, notifications uint64) uint64 {
+	switch {
+	case sort == "rate" && rate != nil:
 		return *rate
-	case "queued":
-		return r.Queued
-	case "bytes":
-		return r.Traffic.Bytes
+	case sort == "queued":
+		return queued
+	case sort == "bytes":
+		return bytes
+	case sort == "notifications":
+		return notifications
 	}
-	return notifiedOf(r)
+	return 0
 }
 
 func notifiedOf(r *dataplane.FlowRecord) (n uint64) {
@@ -117,7 +115,7 @@ func (s *flows) rank(r *request, f *filter) (any, error) {
 	top, total := newRanking[Flow](&f.page), uint64(0)
 	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
 		total++
-		top.add(valueOf(f.sort, c, rate), func() Flow { return makeFlow(s.ports[c.Key.Port], c, rate) })
+		top.add(chosen(f.sort, rate, c.Queued, c.Traffic.Bytes, notifiedOf(c)), func() Flow { return makeFlow(s.ports[c.Key.Port], c, rate) })
 	})
 	if err != nil {
 		return nil, err
@@ -177,12 +175,12 @@ type senderKey struct {
 
 // senders answers with the senders of all flows, those with the largest values first.
 func (s *flows) senders(r *request) (any, error) {
-	f := &filter{ends: readEnds(r), interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"), page: *readPage(r, Sorts[0])}
-	if r.err != nil {
-		return nil, r.err
+	f, err := readFilter(r, Sorts[0])
+	if err != nil {
+		return nil, err
 	}
 	all, out := map[senderKey]*Sender{}, SendersBody{}
-	err := s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
+	err = s.measured(r, f, func(_ int, c *dataplane.FlowRecord, rate *uint64) {
 		if c.Traffic.OnlyAnswers() {
 			return
 		}
@@ -242,16 +240,5 @@ func (s *Sender) place(key senderKey) {
 }
 
 func (s *Sender) value(sort string) uint64 {
-	switch sort {
-	case "rate":
-		if s.RateBPS == nil {
-			return 0
-		}
-		return *s.RateBPS
-	case "queued":
-		return s.QueuedBytes
-	case "bytes":
-		return s.Bytes
-	}
-	return s.Notifications
+	return chosen(sort, s.RateBPS, s.QueuedBytes, s.Bytes, s.Notifications)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -13,15 +14,11 @@ import (
 
 // rdma answers with the health of RDMA connections.
 func (s *state) rdma(r *request) (any, error) {
-	bad := r.word("bad", []string{"true", "false"}) == "true"
-	if r.err != nil {
-		return nil, r.err
-	}
 	report, err := s.gateway.RDMA(r.Context())
 	if err != nil {
 		return nil, failed(http.StatusServiceUnavailable, "%v", err)
 	}
-	if !bad {
+	if get[string](r, "bad") != "true" {
 		return report, nil
 	}
 	some := *report
@@ -33,11 +30,8 @@ func (s *state) rdma(r *request) (any, error) {
 // trace answers with what passes of one end's requests.
 func (s *state) trace(r *request) (any, error) {
 	q := rdma.Wanted{
-		Requester: r.host("source_ip"), Responder: r.host("destination_ip"), RequesterQP: r.qp("source_qp"), ResponderQP: r.qp("destination_qp"),
-		Duration: cmp.Or(r.time("duration", 10*time.Millisecond, 5*time.Second, "such as 2s"), 2*time.Second),
-	}
-	if r.err != nil {
-		return nil, r.err
+		Requester: get[netip.Addr](r, "source_ip"), Responder: get[netip.Addr](r, "destination_ip"), RequesterQP: get[*uint32](r, "source_qp"),
+		ResponderQP: get[*uint32](r, "destination_qp"), Duration: cmp.Or(get[time.Duration](r, "duration"), 2*time.Second),
 	}
 	trace, err := s.gateway.TraceRDMA(r.Context(), q)
 	switch {

@@ -1,140 +1,60 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 const maxBody = 4096 // bytes of a request
 
-// request is a request, with the parameters of its query. The methods that read parameters return the zero value for one that isn't given or is wrong, and
-// err has the first mistake.
+// request is a request, with the values of its parameters.
 type request struct {
 	*http.Request
 	to         http.ResponseWriter
-	parameters map[string]string
-	err        error
+	parameters map[string]any // those that are given, as their forms read them
+}
+
+// get is the value of a parameter; the zero T if it isn't given.
+func get[T any](r *request, name string) (value T) {
+	value, _ = r.parameters[name].(T)
+	return value
 }
 
 // readQuery reads the parameters of a request, each at most once.
-func (o *operation) readQuery(r *http.Request) (map[string]string, error) {
+func (o *operation) readQuery(r *http.Request) (map[string]any, error) {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, failed(http.StatusBadRequest, "the query: %v; expected key=value, joined by &", err)
 	}
-	var known []string
+	values, known := map[string]any{}, []string{}
 	for i := range o.parameters {
-		known = append(known, o.parameters[i].name)
-	}
-	values := map[string]string{}
-	for key, all := range given {
-		if !slices.Contains(known, key) {
-			if known == nil {
-				known = []string{"none"}
+		p := &o.parameters[i]
+		known = append(known, p.name)
+		texts := given[p.name]
+		delete(given, p.name)
+		switch {
+		case len(texts) > 1:
+			return nil, failed(http.StatusBadRequest, "%s is given %d times; expected once", p.name, len(texts))
+		case len(texts) == 1, p.required && p.expected != "":
+			text := strings.Join(texts, "")
+			value, ok := p.read(text)
+			if !ok {
+				return nil, failed(http.StatusBadRequest, "%s is %.50q; expected %s", p.name, text, p.expected)
 			}
-			return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s %s; expected %s", key, r.Method, r.URL.Path, strings.Join(known, ", "))
+			values[p.name] = value
 		}
-		if len(all) != 1 {
-			return nil, failed(http.StatusBadRequest, "%s is given %d times; expected once", key, len(all))
-		}
-		values[key] = all[0]
+	}
+	for key := range given {
+		return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s %s; expected %s", key, r.Method, r.URL.Path, cmp.Or(strings.Join(known, ", "), "none"))
 	}
 	return values, nil
-}
-
-// wrong notes that a parameter isn't what was expected.
-func (r *request) wrong(key, expected string, args ...any) {
-	if r.err == nil {
-		r.err = failed(http.StatusBadRequest, "%s is %.50q; expected %s", key, r.parameters[key], fmt.Sprintf(expected, args...))
-	}
-}
-
-func (r *request) word(key string, words []string) string {
-	text, given := r.parameters[key]
-	if given && !slices.Contains(words, text) {
-		r.wrong(key, "%s", strings.Join(words, ", "))
-		return ""
-	}
-	return text
-}
-
-func (r *request) truth(key string) bool {
-	text, given := r.parameters[key]
-	yes, err := strconv.ParseBool(text)
-	if given && err != nil {
-		r.wrong(key, "true or false")
-	}
-	return yes
-}
-
-// number is a number from 1 to most.
-func (r *request) number(key string, most uint64, expected string) uint64 {
-	text, given := r.parameters[key]
-	n, err := strconv.ParseUint(text, 10, 64)
-	if given && (err != nil || n < 1 || n > most) {
-		r.wrong(key, expected, most)
-	}
-	return n
-}
-
-func (r *request) time(key string, least, most time.Duration, example string) time.Duration {
-	text, given := r.parameters[key]
-	if !given {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < least || d > most {
-		r.wrong(key, "a time from %v to %v, %s", least, most, example)
-	}
-	return d
-}
-
-// qp is a QP; nil: it isn't given.
-func (r *request) qp(key string) *uint32 {
-	text, given := r.parameters[key]
-	if !given {
-		return nil
-	}
-	n, err := strconv.ParseUint(text, 0, 24)
-	if err != nil {
-		r.wrong(key, "a QP, 0 to 16777215")
-	}
-	qp := uint32(n)
-	return &qp
-}
-
-// host is an address, which has to be given.
-func (r *request) host(key string) netip.Addr {
-	a, err := netip.ParseAddr(r.parameters[key])
-	if err != nil || a.Zone() != "" {
-		r.wrong(key, "an address, such as 10.1.0.1")
-	}
-	return a.Unmap()
-}
-
-// hosts is a prefix, or an address alone; not valid if it isn't given.
-func (r *request) hosts(key string) netip.Prefix {
-	text, given := r.parameters[key]
-	if !given {
-		return netip.Prefix{}
-	}
-	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
-	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		r.wrong(key, "an address or a prefix, such as 10.1.0.1 or 10.1.0.0/16")
-	}
-	return p.Masked()
 }
 
 // body reads the body of a request, an object with these keys.

@@ -39,7 +39,7 @@ type Config struct {
 	Management Management
 	Bypass     *Bypass // nil: no heartbeat
 	Fleet      *Fleet  // nil: the gateway is alone
-	Warnings   []Warning
+	Warnings   []Problem
 
 	doc  *yamldoc.Document // that it comes from
 	root *yamldoc.Node
@@ -51,7 +51,6 @@ type (
 	Error    = yamldoc.Error
 	Problem  = yamldoc.Problem
 	Position = yamldoc.Position
-	Warning  = yamldoc.Warning
 )
 
 // DPDK has the settings of the environment abstraction layer (EAL) and of the workers' polling.

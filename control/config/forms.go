@@ -58,13 +58,17 @@ var forms = yamldoc.Forms{
 		})
 	},
 	// a format that an endpoint accepts
-	"accepted": func(b yamldoc.Bounds) yamldoc.Form {
-		expected := yamldoc.Either(b.One)
-		return yamldoc.Form{Expected: expected, JSON: map[string]any{"enum": b.One}, Parse: func(text string) (any, error) {
+	"accepted": func(yamldoc.Bounds) yamldoc.Form {
+		names := make([]string, packet.SenderNotifications)
+		for f := range names {
+			names[f] = Format(f).String()
+		}
+		expected := yamldoc.Either(names)
+		return yamldoc.Form{Expected: expected, JSON: map[string]any{"enum": names}, Parse: func(text string) (any, error) {
 			if text == packet.ProxyNotification.String() {
-				return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, expected)
+				return packet.NotANotification, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, expected)
 			}
-			return slices.Index(b.One, text), yamldoc.CheckWord(text, b.One)
+			return Format(slices.Index(names, text)), yamldoc.CheckWord(text, names)
 		}}
 	},
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
@@ -20,25 +21,24 @@ type kindSection struct {
 	formats []Format // the first one exists for each IP version that another one exists for
 }
 
-// kindsOf are the kinds of a document, the one to proxies last. All checks of kinds follow from it and the properties in package packet.
-func kindsOf(doc *document) []kindSection {
-	n := &doc.Notifications
-	return []kindSection{
-		{&n.FastCNP.Enabled, []Format{packet.FastCNP}},
-		{&n.LongHaulCNP.Enabled, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, []Format{packet.PPFC}},
-		{&n.StandardCNP.Enabled, []Format{packet.StandardCNP}},
-		{&doc.Proxy.Enabled, []Format{packet.ProxyNotification}},
+// kinds are the first so many kinds of package packet, by the sections that enable them. All checks of kinds follow from them and from their properties there.
+func (r *notificationResolver) kinds(most int) (all []kindSection) {
+	root := r.At(r.doc)
+	for f := range Format(most) {
+		enabled := root.Find(strings.TrimPrefix(root.Path+"."+f.Section()+".enabled", ".")).Value().(*int)
+		if last := len(all) - 1; last >= 0 && all[last].enabled == enabled {
+			all[last].formats = append(all[last].formats, f)
+			continue
+		}
+		all = append(all, kindSection{enabled, []Format{f}})
 	}
+	return all
 }
-
-// toHosts are the kinds that hosts may accept.
-func toHosts(doc *document) []kindSection { return kindsOf(doc)[:4] }
 
 // resolve sets what is sent and what is in it.
 func (r *notificationResolver) resolve(p *dataplane.Policy) {
 	n := &r.doc.Notifications
-	for _, k := range kindsOf(r.doc) {
+	for _, k := range r.kinds(packet.SentNotifications) {
 		for _, f := range k.formats {
 			p.Who.Enabled[f], p.ObserveKind[f] = *k.enabled != kindOff, *k.enabled == kindObserved
 		}
@@ -68,7 +68,7 @@ func (r *notificationResolver) checkSources(who *congestion.Policy) {
 		return
 	}
 	has4, has6 := r.Given(&g.IPv4), r.Given(&g.IPv6) // even an invalid one shows the intention
-	for _, k := range toHosts(r.doc) {
+	for _, k := range r.kinds(packet.SenderNotifications) {
 		f := k.formats[0]
 		switch both := f.Over(true); {
 		case *k.enabled == kindOff || f.FromReceiver():
@@ -113,7 +113,7 @@ func (r *notificationResolver) warnUnreachable(s *endpointSection, who *congesti
 // is ever sent.
 func (r *notificationResolver) warnUnused() {
 	granted := r.grants()
-	for _, s := range toHosts(r.doc) {
+	for _, s := range r.kinds(packet.SenderNotifications) {
 		if *s.enabled != kindOff {
 			r.warnNotGranted(s, granted)
 		} else {

@@ -150,7 +150,7 @@ type flowsSection struct {
 
 type endpointSection struct {
 	Prefix  netip.Prefix `key:"prefix" required:"yes" unique:"the prefix %"`
-	Accepts []Format     `key:"accepts" form:"accepted" required:"yes" unique:"%" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
+	Accepts []Format     `key:"accepts" form:"accepted" required:"yes" unique:"%"`
 }
 
 // Values of enabled of a kind of notification, by their numbers in the schema: not sent, sent, or counted as if it were sent.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
@@ -44,11 +43,7 @@ func TestSchemaTags(t *testing.T) {
 
 // The words in the tags are those of the constants.
 func TestSchemaWords(t *testing.T) {
-	formats := make([]string, packet.SenderNotifications)
-	for f := range formats {
-		formats[f] = Format(f).String()
-	}
-	names := map[string][]string{"management.log_level": LogLevels, "ports[].role": {dataplane.Fabric.String(), dataplane.WAN.String(), "tap"}, "ports[].mirrors": {dataplane.Fabric.String(), dataplane.WAN.String(), "both"}, "endpoints[].accepts": formats}
+	names := map[string][]string{"management.log_level": LogLevels, "ports[].role": {dataplane.Fabric.String(), dataplane.WAN.String(), "tap"}, "ports[].mirrors": {dataplane.Fabric.String(), dataplane.WAN.String(), "both"}}
 	for _, k := range allKeys() {
 		if want, ok := names[k.Path]; ok && !slices.Equal(k.Words, want) {
 			t.Errorf("%s: %v, but the constants are %v", k.Path, k.Words, want)

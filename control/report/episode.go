@@ -68,21 +68,11 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	port := &c.Ports[e.Queue.Port]
 	out := Episode{
 		ID: e.ID, Port: port.Name, Class: port.ClassNames[e.Queue.Class], Start: unix(e.Start), PeakBytes: e.Peak, ECNMarked: e.Marked,
-		Notifications: map[string]uint64{}, Suppressed: map[string]uint64{}, Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
+		Notifications: byName(packet.FastCNP, e.Notifications[:]), Suppressed: byName(counters.Suppression(1), e.Suppressed[:]), Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
 	}
 	if e.Over {
 		end := unix(e.End)
 		out.End = &end
-	}
-	for kind, n := range e.Notifications {
-		if n > 0 {
-			out.Notifications[packet.Notification(kind).String()] = n
-		}
-	}
-	for i, n := range e.Suppressed {
-		if n > 0 {
-			out.Suppressed[counters.Suppression(i+1).String()] = n
-		}
 	}
 	flows := slices.Clone(e.Flows)
 	slices.SortStableFunc(flows, func(a, b episode.Flow) int {

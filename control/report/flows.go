@@ -42,15 +42,24 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
 		QPState: v.State().String(), SourceQP: confirmed(v.Answer), QPEvidence: evidence(v.Answer), Transport: transport(r.Traffic.Transport),
 		QPPackets: v.Took, QPConflicts: v.Contradictions, Unresponsive: r.Unresponsive, Ended: r.Ended.String(),
-		Packets: r.Traffic.Packets, Bytes: r.Traffic.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
+		Packets: r.Traffic.Packets, Bytes: r.Traffic.Bytes, ECNMarked: r.Marked, Notifications: byName(packet.FastCNP, r.Notified[:]),
 	}
 	f.setPlace(k)
-	for kind, n := range r.Notified {
+	return f
+}
+
+// byName are the counts that aren't 0, by the names of their kinds, which begin with first.
+func byName[K interface {
+	~uint8
+	String() string
+}, N uint32 | uint64](first K, counts []N) map[string]uint64 {
+	named := map[string]uint64{}
+	for i, n := range counts {
 		if n > 0 {
-			f.Notifications[packet.Notification(kind).String()] = uint64(n)
+			named[(first + K(i)).String()] = uint64(n)
 		}
 	}
-	return f
+	return named
 }
 
 // confirmed is the source QP of an answer; nil unless it is confirmed.

@@ -19,21 +19,14 @@ type Position struct {
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
-// Problem is one mistake: where it is, which key it is about, what was expected.
+// Problem is one mistake: where it is, which key it is about, what was expected. Or it is a warning: a setting that has no effect or is unlikely to be intended, in a
+// valid document.
 type Problem struct {
 	Position
 	Text string
 }
 
 func (p Problem) String() string { return p.Position.String() + ": " + p.Text }
-
-// Warning is a setting that has no effect or is unlikely to be intended. The configuration is valid.
-type Warning struct {
-	Position
-	Text string
-}
-
-func (w Warning) String() string { return w.Position.String() + ": " + w.Text }
 
 // Error has the mistakes found in a file.
 type Error struct {
@@ -58,17 +51,22 @@ type report struct {
 	file     string
 	problems []Problem
 	omitted  int
-	warnings []Warning
+	warnings []Problem
 	examples []*Node // addresses and prefixes that are reserved for examples, in the order of the file
 }
 
-// problem notes a mistake at a key's value. The text begins with the key's path.
-func (r *report) problem(at *Node, format string, args ...any) {
+// found is a mistake or a warning at a key's value. The text begins with the key's path.
+func (r *report) found(at *Node, format string, args ...any) Problem {
 	text := fmt.Sprintf(format, args...)
 	if at.Path != "" {
 		text = at.Path + ": " + text
 	}
-	r.problems = append(r.problems, Problem{r.position(at), text})
+	return Problem{r.position(at), text}
+}
+
+// problem notes a mistake at a key's value.
+func (r *report) problem(at *Node, format string, args ...any) {
+	r.problems = append(r.problems, r.found(at, format, args...))
 	if len(r.problems) >= 64*MaxProblems { // bounds the memory for a file full of mistakes
 		r.trim()
 	}
@@ -93,7 +91,7 @@ func (r *report) position(at *Node) Position {
 
 // trim sorts the problems and keeps the first ones.
 func (r *report) trim() {
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return comparePositions(a.Position, b.Position) })
+	sortProblems(r.problems)
 	if n := len(r.problems) - MaxProblems; n > 0 {
 		r.problems, r.omitted = r.problems[:MaxProblems], r.omitted+n
 	}
@@ -112,13 +110,14 @@ func (r *report) Err() error {
 func (r *report) Mistakes() int { return len(r.problems) + r.omitted }
 
 // Warnings are all noted warnings, by position.
-func (r *report) Warnings() []Warning {
-	slices.SortStableFunc(r.warnings, func(a, b Warning) int { return comparePositions(a.Position, b.Position) })
+func (r *report) Warnings() []Problem {
+	sortProblems(r.warnings)
 	return r.warnings
 }
 
-func comparePositions(a, b Position) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+// sortProblems sorts by position.
+func sortProblems(all []Problem) {
+	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 }
 
 // documentation are the prefixes that are reserved for examples (RFC 5737, RFC 3849, RFC 9637): no network has them.

@@ -63,6 +63,9 @@ func (n *Node) Find(path string) *Node {
 		return n
 	}
 	for _, part := range n.Parts {
+		if !strings.HasPrefix(path, part.Path) {
+			continue
+		}
 		if found := part.Find(path); found != nil {
 			return found
 		}

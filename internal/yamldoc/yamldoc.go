@@ -154,8 +154,7 @@ func (d *Document) Problem(address any, format string, args ...any) {
 
 // Warn notes a warning at the value at an address.
 func (d *Document) Warn(address any, format string, args ...any) {
-	n := d.At(address)
-	d.warnings = append(d.warnings, Warning{d.position(n), n.Path + ": " + fmt.Sprintf(format, args...)})
+	d.warnings = append(d.warnings, d.found(d.At(address), format, args...))
 }
 
 // Position is where the value at an address is.
