@@ -149,11 +149,9 @@ func drawLongHaul(t *rapid.T) LongHaul {
 
 // drawObject draws an object and notes in l what a receiver should find by its name.
 func drawObject(t *rapid.T, l *LongHaul) packet.Object {
-	o := packet.Object{Class: 247, CType: bitsOf[uint8](t, "C-Type", 8)}
+	o := packet.Object{Class: 247, CType: rapid.SampledFrom([]uint8{0, 1, 2, 3, 4, 255}).Draw(t, "C-Type")}
 	if rapid.Bool().Draw(t, "class of others") {
 		o.Class = rapid.Uint8Range(0, 246).Draw(t, "class")
-	} else {
-		o.CType = rapid.SampledFrom([]uint8{0, 1, 2, 3, 4, 255}).Draw(t, "type")
 	}
 	o.Payload = octetsOf(t, "payload", rapid.IntRange(0, 20).Draw(t, "length"))
 	if o.Class != 247 {
@@ -188,7 +186,8 @@ func drawProxy(t *rapid.T) Proxy {
 	payload := rapid.IntRange(0, 1500).Draw(t, "payload")
 	x.Invoking = append(ipHeader(x.Version, x.Src, x.Dst, 17, 8+12+payload+4), byte(x.SrcPort>>8), byte(x.SrcPort), 0x12, 0xb7, 0, byte(28), 0, 0)
 	binary.BigEndian.PutUint16(x.Invoking[len(x.Invoking)-4:], uint16(8+12+payload+4))
-	x.Invoking = append(append(x.Invoking, put(12, (&packet.BTH{Opcode: packet.RCSendFirst, DestQP: 200}).Put)...), make([]byte, payload)...)
+	bth := packet.BTH{Opcode: packet.RCSendFirst, DestQP: bitsOf[uint32](t, "QP", 24), PSN: bitsOf[uint32](t, "PSN", 24)}
+	x.Invoking = append(append(x.Invoking, put(12, bth.Put)...), make([]byte, payload)...)
 	if payload > 400 {
 		x.Invoking = x.Invoking[:400]
 	}

@@ -3,7 +3,6 @@ package cnpgen
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -112,35 +111,6 @@ func TestGolden(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", hex.Dump(out[:n]), hex.Dump(want))
 			}
 		})
-	}
-}
-
-// TestPage: what the encoders write is what docs/wire-formats.md shows.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/wire-formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown, err := notifications.PageRead(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for _, c := range goldens {
-		want, is := shown[c.name]
-		if !is {
-			continue
-		}
-		seen[c.name] = true
-		frame, p := c.data.frame()
-		gw := c.gateway()
-		out := make([]byte, MaxLen)
-		if n := c.build(out, frame, &p, &gw); !want.Of(out[:n]) {
-			t.Errorf("%s: built\n% x, the page shows, from octet %d on,\n% x", c.name, out[:n], want.From, want.Octets)
-		}
-	}
-	if made := len(shown) - 2; len(seen) != made { // all but PFC and PAUSE
-		t.Errorf("%d of %d frames of the page are built here", len(seen), made)
 	}
 }
 

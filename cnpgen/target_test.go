@@ -36,28 +36,6 @@ func TestTargetIsPlain(t *testing.T) {
 	check("Target", reflect.TypeFor[Target]())
 }
 
-func TestTargetOf(t *testing.T) {
-	const macs = "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02" // the sender's first
-	for _, c := range []struct {
-		name string
-		data dataPacket
-		want Target
-	}{
-		{"IPv4", flow4, Target{Link: link(macs + "\x08\x00"), Family: 4, PKey: 0xffff}},
-		{"IPv6, PCP 3, DEI 1, VID 100", flow6.tagged(0x8100, 0x7064),
-			Target{Link: link(macs + "\x81\x00\x70\x64\x86\xdd"), Tags: 1, Family: 6, PKey: 0xffff}},
-		{"two tags, another partition", flow4.tagged(0x88a8, 0x600a, 0x9100, 0xffff).in(0x8001),
-			Target{Link: link(macs + "\x88\xa8\x60\x0a\x91\x00\xff\xff\x08\x00"), Tags: 2, Family: 4, PKey: 0x8001}},
-		{"behind an extension header", flow6.traced(0x31, 0, "00011000c0000000"+hexOf(8)).in(0x1234),
-			Target{Link: link(macs + "\x86\xdd"), Family: 6, PKey: 0x1234}},
-	} {
-		c.want.Src, c.want.Dst, c.want.SrcPort, c.want.DestQP = c.data.src, c.data.dst, 52769, 200
-		if got := c.data.target(); got != c.want {
-			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
-		}
-	}
-}
-
 func link(b string) (l [LinkLen]byte) {
 	copy(l[:], b)
 	return l
@@ -208,27 +186,6 @@ func TestRoom(t *testing.T) {
 			t.Fatalf("%s in its %d octets: %d octets", f.name, n, m)
 		}
 	})
-}
-
-// TestFlowPKey: the partition key is 0xFFFF, or the flow's where that is configured, in every CNP (draft-tian 6.2.3).
-func TestFlowPKey(t *testing.T) {
-	frame, p := flow6.in(0x8001).frame()
-	for _, f := range formats {
-		if f.kind == packet.LongHaulCNPICMPv6 || f.kind == packet.ProxyNotification {
-			continue // they have no BTH
-		}
-		for flows, want := range map[bool]uint16{false: 0xffff, true: 0x8001} {
-			g := testGateway
-			g.FlowPKey = flows
-			out := make([]byte, MaxLen)
-			out = out[:f.build(out, frame, &p, &g)]
-			var got packet.Parsed
-			packet.Parse(out, uint32(len(out)), &got)
-			if key := packet.DecodeBTH(out[got.BTH:]).PKey; key != want || !packet.VerifyICRC(out, &got) {
-				t.Errorf("%s, FlowPKey %t: P_Key %#x, want %#x; ICRC right: %t", f.name, flows, key, want, packet.VerifyICRC(out, &got))
-			}
-		}
-	}
 }
 
 // TestSetPlain: the record of a plain frame gives the Target that its headers give, whatever the Target was before.

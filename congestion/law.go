@@ -108,8 +108,22 @@ func (l *Law) target(fair, depth float64, loop int64, resumes bool) float64 {
 	return l.Line - drain
 }
 
+// Space is how many bytes a queue of a depth takes until senders are to be slowed down at any price, if it takes so many until it overflows: half a
+// queue is left for what comes until then.
+func (l *Law) Space(depth, left float64) float64 {
+	return min(left, max(max(l.Full, (depth+left)/2)-depth, 0))
+}
+
+// Drained is F once a queue of a depth has drained, as a multiple of F: 1 to 1/lawLeastTarget.
+func (l *Law) Drained(fair, depth float64, loop int64, resumes bool) float64 {
+	return max(l.Line/l.target(fair, depth, loop, resumes), 1)
+}
+
 // urgency is how far the queue is above its reference: 1 up to there.
 func (l *Law) urgency(depth float64) float64 { return max(1, depth/l.Reference) }
+
+// Long reports whether a queue of a depth is far above its reference.
+func (l *Law) Long(depth float64) bool { return depth > 2*l.Reference }
 
 // Notifies reports whether senders are notified of a queue of a depth.
 func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }
@@ -154,7 +168,7 @@ func (p *Patience) Update(l *Law, now int64, depth, space float64, loop int64) {
 	switch {
 	case depth < l.Reference:
 		p.NS = min(4*p.NS, lawPatienceMost)
-	case depth > 2*l.Reference && depth > lawDraining*p.depth && growth >= lawSlowing*p.growth:
+	case l.Long(depth) && depth > lawDraining*p.depth && growth >= lawSlowing*p.growth:
 		p.NS = max(p.NS/4, lawPatienceLeast)
 	}
 	p.at, p.depth, p.growth = now, depth, growth

@@ -133,7 +133,7 @@ func TestRates(t *testing.T) {
 		f.Add(now, 4096)
 		now += 327 // 100 Gbps
 	}
-	c := congestion.LawState{Law: &l, Now: now, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
+	c := congestion.LawState{Law: &l, Drained: 1, Now: now, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
 	percent := f.Reduce(at(&c, &f), &s, 0)
 	if percent < 74 || percent > 75 {
 		t.Fatalf("from 100 to 25 Gbps by %d percent", percent)
@@ -166,7 +166,7 @@ func TestSlowRates(t *testing.T) {
 	l := congestion.NewLaw(1e9, 4_000_000, 0)
 	var f congestion.LawFlow
 	s := congestion.LawSender{Delay: 10_000}
-	c := congestion.LawState{Law: &l, Now: 1e9, Fair: gigabit, Depth: l.Reference, Space: 58_500_000}
+	c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: gigabit, Depth: l.Reference, Space: 58_500_000}
 	for range 2 {
 		c.Now += 4_000_000
 		f.Add(c.Now, 4096)
@@ -209,7 +209,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
 		var cuts []int64 // when the sender gets CNPs
 		rate, sent, learned := 100*gigabit, 0, int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -247,7 +247,7 @@ func TestFarAbove(t *testing.T) {
 		var s congestion.LawSender
 		s.Begin()
 		s.Delay = loop
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: loop}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: loop}
 		var cnps []int64 // when the sender gets them
 		rate, cut, there := 400*gigabit, int64(0), int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -293,7 +293,7 @@ func TestOverflow(t *testing.T) {
 		{"full, below F", 1, 9, 0, 0},
 	} {
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
@@ -328,7 +328,7 @@ func TestPaused(t *testing.T) {
 		}
 		bytes += packet
 		f.Add(now, packet)
-		if us := f.Pause(&congestion.LawState{Law: &l, Now: now, Fair: fair}, packet); us > 0 {
+		if us := f.Pause(&congestion.LawState{Law: &l, Drained: 1, Now: now, Fair: fair}, packet); us > 0 {
 			until = now + int64(us)*1000
 		}
 		if s := f.Share(now, fair); s != 1 {
@@ -350,7 +350,7 @@ func TestDelayBounded(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		send := func(gap int64) {
 			for range 100 {
 				if window, ended := f.Add(c.Now, 4096); ended {

@@ -74,13 +74,19 @@ func (f *LawFlow) Paused() bool { return f.kind() == byPause }
 
 // Add adds a packet that arrives at a time (ns). If a window has ended before it, it returns the time (ns) that the window took.
 func (f *LawFlow) Add(now int64, bytes uint32) (window int64, ended bool) {
+	return f.add(now, bytes, lawWindowGap)
+}
+
+// add is Add for a packet that arrives a time (ns) after the one before. A window of few packets doesn't end within a burst: it would have a part of the burst, and
+// nothing of the time until the next one.
+func (f *LawFlow) add(now int64, bytes uint32, gap int64) (window int64, ended bool) {
 	packets, size := f.count>>countKind, f.count&mostBytes
 	elapsed := since(now, f.began)
 	switch {
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
 		packets, size = 0, 0
-	case elapsed >= lawWindow && packets >= windowLeast, f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+	case (elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast) && (packets == mostPackets || 2*gap*int64(packets) >= elapsed):
 		f.rate = float32(size) / float32(elapsed)
 		f.began = tick(now)
 		packets, size, window, ended = 0, 0, elapsed, true
@@ -122,7 +128,9 @@ type LawState struct {
 	Now      int64 // ns
 	Fair     float64
 	Depth    float64
-	Space    float64 // bytes that the queue still takes
+	Space    float64 // bytes until a CNP too few is worse than one too many
+	Drained  float64 // of Law.Drained
+	Grows    bool    // the queue grows on although senders above F were asked
 	Loop     int64   // delay of the control loop, ns; 0: not known
 	Patience int64   // of Patience
 	Polled   int64   // time between two polls of the port, ns
@@ -130,14 +138,8 @@ type LawState struct {
 	Slow     int64   // time for which the sender has had such flows, ns
 }
 
-// Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
-// senders' share, with a long loop for many ms.
-func (c *LawState) Lasting() float64 {
-	if c.Depth > c.Law.Reference {
-		return c.Fair / lawLeastTarget
-	}
-	return c.Fair
-}
+// Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
+func (c *LawState) Lasting() float64 { return c.Fair * c.Drained }
 
 // polled is the time for which the gateway may not see what has come, ns.
 func (c *LawState) polled() int64 {
@@ -156,11 +158,11 @@ const (
 	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
-// CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above F, the closer together they come.
+// CNP decides whether a flow above F is due a CNP, or if the queue may overflow, one below it, too. The farther the rate that its sender is expected to have is above F, the closer together they come.
 func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
 	overflows := f.overflows(c)
-	over := min(c.Rate, f.expected(c, s)) / c.Fair
+	over := min(c.Rate, f.expected(c, s)) / s.bound(c, float32(c.Rate))
 	if over <= 1 && !overflows {
 		return false
 	}

@@ -60,11 +60,26 @@ func (s *LawSender) Arrives(now int64, bytes uint32) {
 // unlimited is the rate at which the sender may send a flow of a measured rate before the first notification. Its QPs share its line, and each
 // begins at the line rate: they hide that from each other, and the effect of the first notifications, too. If little is asked of them, that doesn't matter.
 func (s *LawSender) unlimited(rate float32, fair float64) float32 {
-	if s.together >= lawHides*rate && float64(rate) >= lawDeeply*fair {
+	if s.several(rate) && float64(rate) >= lawDeeply*fair {
 		return s.together
 	}
 	return rate
 }
+
+// several reports whether not only a flow of this rate is above F.
+func (s *LawSender) several(rate float32) bool { return s.together >= lawHides*rate }
+
+// bound is the rate above which a flow of the sender gets CNPs. A CNP halves the rate of a NIC, some of which need 100 ms to come back: so a queue isn't drained by
+// CNPs to senders that have their share of the line, unless it grows on. One that has several flows above F slows down in smaller steps.
+func (s *LawSender) bound(c *LawState, rate float32) float64 {
+	if c.Grows || s.several(rate) {
+		return c.Fair
+	}
+	return c.Lasting()
+}
+
+// Closest reports whether CNPs to it come as close together as they can have an effect.
+func (s *LawSender) Closest() bool { return s.Spacing <= lawSpacingLeast }
 
 func (s *LawSender) delay(c *LawState) int64 {
 	if s.Delay > 0 {
@@ -137,7 +152,7 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 func (s *LawSender) space(c *LawState, f *LawFlow, window int64) {
 	elapsed := min(since(c.Now, s.spaced), window) // the sender may have many flows
 	s.spaced = tick(c.Now)
-	excess := max(math.Log(float64(f.rate)/c.Fair), -1) // one that has ended is far below
+	excess := max(math.Log(float64(f.rate)/s.bound(c, f.rate)), -1) // one that has ended is far below
 	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / lawSpacingTime))
 	s.Spacing = min(max(s.Spacing, lawSpacingLeast), lawSpacingMost)
 }

@@ -8,14 +8,20 @@ type LawShare struct {
 	obeyed  float32 // what would have come in this window if each flow had obeyed the level, divided by F, ns
 	largest float32 // rate of the fastest flow in this window
 	part    float32 // that the level is of F; 0: all of it
+	Last    int64   // time of the last packet, ns
 }
 
 const lawLeastPart = 1e-6
 
 // Arrives takes a packet of a flow, at a time (ns). It returns the level, and the bytes that would come if the sender obeyed F. `ended` reports whether a window has
-// ended, so that the sender's rate is another one.
-func (s *LawShare) Arrives(now int64, bytes uint32, f *LawFlow, fair float64) (level, obeyed float64, ended bool) {
-	window, ended := s.Add(now, bytes)
+// ended, so that the sender's rate is another one. wholeBursts: windows don't end within a burst, since the rates at several workers are added up, with their errors.
+func (s *LawShare) Arrives(now int64, bytes uint32, f *LawFlow, fair float64, wholeBursts bool) (level, obeyed float64, ended bool) {
+	gap := int64(lawWindowGap)
+	if wholeBursts {
+		gap = now - s.Last
+	}
+	s.Last = now
+	window, ended := s.add(now, bytes, gap)
 	s.largest = max(s.largest, f.rate)
 	switch {
 	case s.part == 0:

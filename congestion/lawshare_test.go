@@ -29,7 +29,7 @@ func TestLevels(t *testing.T) {
 				for ; next[i] <= float64(now); next[i] += 1000 / c.rates[i] {
 					at := 1e9 + int64(now)
 					flows[i].Add(at, 1000)
-					l, bytes, _ := s.Arrives(at, 1000, &flows[i], fair)
+					l, bytes, _ := s.Arrives(at, 1000, &flows[i], fair, false)
 					if now > 5_000_000 {
 						level, obeyed, n = level+l, obeyed+bytes, n+1
 					}

@@ -3,6 +3,7 @@ package congestion
 // Reaction watches whether a sender reacts to notifications: whether the rate of one of its flows falls. The zero Reaction watches none.
 type Reaction struct {
 	flow     uint32  // that is watched, 0: none
+	closest  bool    // notifications come as close together as they can have an effect
 	notified uint32  // notifications since began
 	began    int64   // when the flow was notified first, or its rate fell last, ns
 	latest   int64   // when it was notified last, ns
@@ -29,12 +30,13 @@ const (
 // BrakeSpacing is the least time between two notifications to a sender while the brake holds, ns: they only show whether it reacts by now.
 const BrakeSpacing = 1_000_000
 
-// Notified records a notification about a flow, which arrives at a rate. loop is the delay of the control loop, ns, 0 if it isn't known.
-func (r *Reaction) Notified(now int64, flow uint32, rate float64, loop int64) {
+// Notified records a notification about a flow, which arrives at a rate. closest: with more of them the sender would slow down no more. loop is the delay of the control
+// loop, ns, 0 if it isn't known.
+func (r *Reaction) Notified(now int64, flow uint32, rate float64, closest bool, loop int64) {
 	if now-r.latest > reactionGap || r.flow == 0 {
 		*r = Reaction{flow: flow, began: now, mean: float32(rate), highest: float32(rate)}
 	}
-	r.latest, r.patience = now, max(brakeTime, brakeLoops*loop)
+	r.latest, r.closest, r.patience = now, closest, max(brakeTime, brakeLoops*loop)
 	if flow == r.flow {
 		r.notified++
 	}
@@ -56,7 +58,7 @@ func (r *Reaction) Ended(now int64, flow uint32, rate, fair float64) (reacted bo
 
 // Brakes reports whether the sender hasn't reacted for so long that it has to be slowed down otherwise.
 func (r *Reaction) Brakes(now int64) bool {
-	return r.notified >= brakeLeast && r.latest-r.began >= r.patience && now-r.latest <= reactionGap
+	return r.closest && r.notified >= brakeLeast && r.latest-r.began >= r.patience && now-r.latest <= reactionGap
 }
 
 // Probes reports whether it is too soon to notify the sender again, as the brake holds.

@@ -40,7 +40,7 @@ func TestReaction(t *testing.T) {
 		for now := int64(0); now < 500_000_000; now += 20_000 {
 			rate := c.rate(float64(now) / 1e6)
 			if now%60_000 == 0 && rate > 1.02 && !r.Probes(now) {
-				r.Notified(now+1, 7, rate, 0)
+				r.Notified(now+1, 7, rate, true, 0)
 			}
 			r.Ended(now, 7, rate, 1)
 			brakes, unresponsive = brakes || r.Brakes(now), unresponsive || r.Unresponsive()

@@ -2,10 +2,11 @@
 
 package dataplane_test
 
-// fairDraws and fairSenders are how many crowds TestFairBetweenSenders draws, and how many senders a crowd has at most; in fairWrong of them a sender may be asked below half
-// of its share, or not above 1.25 of it: F is lower than the share for a time where hundreds of senders begin at once (13 of the first 400).
+// fairDraws is how many crowds TestFairBetweenSenders draws, fairSenders how many senders a crowd has at most, but for one in fairLarge: these have up to 10,000.
+// In fairWrong of them a bound by the fair share of the line may be exceeded: where F is far from it, as thousands of senders begin at once (4 of the first 966).
 const (
-	fairDraws   = 2_000
-	fairSenders = 1_000
-	fairWrong   = fairDraws / 20
+	fairDraws   = 10_000
+	fairSenders = 30
+	fairLarge   = 100
+	fairWrong   = fairDraws / 50
 )

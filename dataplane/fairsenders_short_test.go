@@ -5,6 +5,7 @@ package dataplane_test
 // See the longer mode.
 const (
 	fairDraws   = 100
-	fairSenders = 200
+	fairSenders = 100
+	fairLarge   = 100
 	fairWrong   = 0
 )

@@ -19,10 +19,9 @@ func refusalOf(fast []byte) []byte {
 	b := append(append(bytes.Clone(fast[6:12]), fast[:6]...), 0x86, 0xdd)
 	b = append(b, make([]byte, packet.IPv6Len+8)...)
 	b = append(b, fast[packet.EthernetLen:]...)
-	h := packet.IPv6Header{PayloadLen: uint16(len(b) - head), NextHeader: packet.ProtoICMPv6, HopLimit: 64, Src: p.Dst, Dst: p.Src}
-	h.Put(b[packet.EthernetLen:])
+	packet.PutIPv6(b[packet.EthernetLen:], uint16(len(b)-head), 0, packet.ProtoICMPv6, 64, &p.Dst, &p.Src)
 	copy(b[head:], []byte{4, 2, 0, 0, 0, 0, 0, packet.IPv6Len + 2})
-	binary.BigEndian.PutUint16(b[head+2:], packet.ICMPv6Checksum(h.Src, h.Dst, b[head:]))
+	binary.BigEndian.PutUint16(b[head+2:], packet.ICMPv6Checksum(p.Dst, p.Src, b[head:]))
 	return b
 }
 

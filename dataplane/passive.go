@@ -113,7 +113,7 @@ func (t *tracker) receiverOf(b *frames.Batch, i int) congestion.Receiver {
 
 // acknowledged reports whether a packet is a request with data that its receiver acknowledges: of the service RC or XRC.
 func acknowledged(p *packet.Record) bool {
-	const rc, xrc = packet.RCSendFirst >> 5, packet.XRCSendFirst >> 5
+	const rc, xrc = packet.RCSendFirst >> 5, packet.XRC >> 5
 	service := p.Opcode >> 5
 	return (service == rc || service == xrc) && p.Opcode.Role() == packet.Request && p.CarriesData()
 }
@@ -215,7 +215,7 @@ func (t *tracker) matchACKs(b *frames.Batch, began int64) {
 	qp, psn := p.sourceQP.Load(), p.psn.Load()
 	for i := range b.Frames {
 		a := &b.Records[i]
-		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
+		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRC|packet.RCAcknowledge {
 			continue
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}

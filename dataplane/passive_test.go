@@ -276,7 +276,7 @@ func TestPassiveNeverTimes(t *testing.T) {
 	}
 	unreliable := func(psn uint32) []byte {
 		f := request(psn, 100)
-		f[packet.EthernetLen+packet.IPv4Len+packet.UDPLen] = byte(packet.UCWriteOnly)
+		f[packet.EthernetLen+packet.IPv4Len+packet.UDPLen] = byte(packet.UC | packet.RCWriteOnly)
 		return f
 	}
 	for _, c := range []struct {

@@ -65,10 +65,10 @@ func icmpv6(to packet.MAC, src, dst string, hops uint8, message []byte, tags ...
 	b := linkTo(to, packet.EtherTypeIPv6, tags...)
 	l3 := len(b)
 	b = append(append(b, make([]byte, packet.IPv6Len)...), message...)
-	h := packet.IPv6Header{PayloadLen: uint16(len(message)), NextHeader: packet.ProtoICMPv6, HopLimit: hops, Src: address(src), Dst: address(dst)}
-	h.Put(b[l3:])
+	from, target := address(src), address(dst)
+	packet.PutIPv6(b[l3:], uint16(len(message)), 0, packet.ProtoICMPv6, hops, &from, &target)
 	message = b[l3+packet.IPv6Len:]
-	binary.BigEndian.PutUint16(message[2:], packet.ICMPv6Checksum(h.Src, h.Dst, message))
+	binary.BigEndian.PutUint16(message[2:], packet.ICMPv6Checksum(from, target, message))
 	return b
 }
 

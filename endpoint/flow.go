@@ -69,10 +69,7 @@ func (f *Flow) advance(now int64) {
 }
 
 // SlowDown processes a standard CNP, or another notification that leaves the amount of the reduction to the sender, without a packet.
-func (f *Flow) SlowDown(now int64) Decision { return f.slowDown(now) }
-
-// slowDown processes a notification that leaves the amount of the reduction to the sender.
-func (f *Flow) slowDown(now int64) Decision {
+func (f *Flow) SlowDown(now int64) Decision {
 	if f.r.c.Algorithm == NoControl {
 		return Ignored
 	}

@@ -37,7 +37,7 @@ func (c *Config) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) te
 	if to.Addr.Is4() {
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv4)
 		b = b[:l3+packet.IPv4Len]
-		(&packet.IPv4Header{TTL: c.HopLimit, Proto: packet.ProtoUDP, Src: c.Addr, Dst: to.Addr}).Put(b[l3:])
+		packet.PutIPv4(b[l3:], 0, 0, c.HopLimit, packet.ProtoUDP, uint32(c.Addr.Lo), uint32(to.Addr.Lo))
 	} else {
 		next := uint8(packet.ProtoUDP)
 		if len(hopByHop) > 0 {
@@ -45,7 +45,7 @@ func (c *Config) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) te
 		}
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv6)
 		b = b[:l3+packet.IPv6Len]
-		(&packet.IPv6Header{NextHeader: next, HopLimit: c.HopLimit, Src: c.Addr, Dst: to.Addr}).Put(b[l3:])
+		packet.PutIPv6(b[l3:], 0, 0, next, c.HopLimit, &c.Addr, &to.Addr)
 		b = append(b, hopByHop...)
 	}
 	udp := len(b)
@@ -133,7 +133,7 @@ func (q *qp) putExtended(p *transport.Packet, b []byte) {
 		(&packet.RETH{VirtualAddress: q.remote.Address + offset, RKey: q.remote.RKey, DMALength: p.Left}).Put(b)
 	}
 	if headers&packet.HasImmDt != 0 {
-		packet.ImmDt{Data: p.Number}.Put(b[p.Opcode.Offset(packet.HasImmDt):])
+		binary.BigEndian.PutUint32(b[p.Opcode.Offset(packet.HasImmDt):], p.Number)
 	}
 }
 

@@ -119,7 +119,7 @@ func (f *Flow) obey(now int64, l *packet.LongHaul) Decision {
 		}
 		return NothingToResume
 	}
-	return f.slowDown(now)
+	return f.SlowDown(now)
 }
 
 // explicitLimit is the rate limit that Long-haul CNPs have set for a QP (draft-tian 5.6). It ends when it reaches the line rate.

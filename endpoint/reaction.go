@@ -215,7 +215,7 @@ func (r *ReactionPoint) standardCNP(now int64, n *cnpdec.Notification) (*Flow, D
 	if n.Src != f.Dst && !r.trusts(n.Kind, n.Src) {
 		return nil, NotFromPeer
 	}
-	return f, f.slowDown(now)
+	return f, f.SlowDown(now)
 }
 
 // trusts reports whether an address is on the access list.
@@ -232,7 +232,7 @@ func (r *ReactionPoint) fastCNP(now int64, n *cnpdec.Notification) (*Flow, Decis
 	option := &n.Fast.Option
 	f := r.byPeer[peerQP{option.Dst, n.BTH.DestQP}]
 	if r.c.Algorithm != HPCC || option.Trace.Data == nil {
-		return f, f.slowDown(now)
+		return f, f.SlowDown(now)
 	}
 	hops, ok := decodeTrace(&option.Trace, &r.hops)
 	if !ok {

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"container/heap"
+
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
@@ -205,8 +207,7 @@ func (t *timerHeap) set(q *qp, place *int32, at int64) {
 		*place = int32(i + 1)
 	}
 	t.entries[i].at = at
-	t.up(i)
-	t.down(int(*place) - 1)
+	heap.Fix(t, i)
 }
 
 // popDue removes and returns the QP with the earliest time if that time has come; else it returns nil.
@@ -225,52 +226,25 @@ func (t *timerHeap) remove(place *int32) {
 	if i < 0 {
 		return
 	}
-	*place = 0
 	last := len(t.entries) - 1
-	moved := t.entries[last]
+	t.Swap(i, last)
 	t.entries[last] = timerEntry{}
 	t.entries = t.entries[:last]
-	if i == last {
-		return
+	*place = 0
+	if i < last {
+		heap.Fix(t, i)
 	}
-	t.entries[i] = moved
-	*moved.place = int32(i + 1)
-	t.up(i)
-	t.down(int(*moved.place) - 1)
 }
 
-func (t *timerHeap) up(i int) {
-	e := t.entries[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if t.entries[parent].at <= e.at {
-			break
-		}
-		t.entries[i] = t.entries[parent]
-		*t.entries[i].place = int32(i + 1)
-		i = parent
-	}
-	t.entries[i] = e
-	*e.place = int32(i + 1)
+// Len, Less and Swap implement heap.Interface.
+func (t *timerHeap) Len() int           { return len(t.entries) }
+func (t *timerHeap) Less(i, j int) bool { return t.entries[i].at < t.entries[j].at }
+func (t *timerHeap) Swap(i, j int) {
+	e := t.entries
+	e[i], e[j] = e[j], e[i]
+	*e[i].place, *e[j].place = int32(i+1), int32(j+1)
 }
 
-func (t *timerHeap) down(i int) {
-	e := t.entries[i]
-	for {
-		child := 2*i + 1
-		if child >= len(t.entries) {
-			break
-		}
-		if child+1 < len(t.entries) && t.entries[child+1].at < t.entries[child].at {
-			child++
-		}
-		if e.at <= t.entries[child].at {
-			break
-		}
-		t.entries[i] = t.entries[child]
-		*t.entries[i].place = int32(i + 1)
-		i = child
-	}
-	t.entries[i] = e
-	*e.place = int32(i + 1)
-}
+// Push and Pop, of heap.Interface, aren't used: they would allocate.
+func (t *timerHeap) Push(any) { panic("not used") }
+func (t *timerHeap) Pop() any { panic("not used") }

@@ -54,6 +54,10 @@ func newModel(t *rapid.T) *model {
 		t.Fatal(err)
 	}
 	m.tab = tab
+	generation := rapid.SampledFrom([]uint64{0, 1<<28 - 2, 1<<32 - 2}).Draw(t, "generation") // it wraps in the pairing's references, and here
+	for i := range c.Capacity {
+		tab.entries[i+1].state.Store(generation * generationOne)
+	}
 	m.now = rapid.SampledFrom([]int64{0, 1, 1767225600e9}).Draw(t, "start")
 	return m
 }

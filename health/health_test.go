@@ -13,7 +13,7 @@ import (
 func anyPacket(r *rand.Rand, now int64, psn uint32) Packet {
 	opcodes := []packet.Opcode{
 		packet.RCSendFirst, packet.RCSendMiddle, packet.RCSendLast, packet.RCWriteOnly, packet.RCReadRequest, packet.RCReadRespFirst, packet.RCReadRespLast,
-		packet.RCReadRespOnly, packet.RCAcknowledge, packet.RCAtomicAcknowledge, packet.UCSendOnly, packet.UDSendOnly, packet.RCFetchAdd,
+		packet.RCReadRespOnly, packet.RCAcknowledge, packet.RCAtomicAcknowledge, packet.UC | packet.RCSendOnly, packet.UDSendOnly, packet.RCFetchAdd,
 	}
 	return Packet{
 		Time: now, PSN: (psn + uint32(r.IntN(8)) - 3) & packet.PSNMask, Len: 1100, Data: uint32(r.IntN(4097)), Message: r.Uint32(), ID: uint16(r.IntN(5)),

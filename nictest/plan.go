@@ -1,5 +1,7 @@
 package nictest
 
+import "strconv"
+
 // Group is what trials are about.
 type Group string
 
@@ -46,13 +48,13 @@ func Plan(quick, v6, other bool) (plan []Trial) {
 		add("1 CNP", Single, baseForm, 1, 0)
 	}
 	for _, n := range numbers {
-		add(decimal(int64(n))+" CNPs, 50 us apart", Number, baseForm, n, 50*microsecond)
+		add(strconv.Itoa(n)+" CNPs, 50 us apart", Number, baseForm, n, 50*microsecond)
 	}
 	for _, us := range spacings {
-		add(decimal(trainCount)+" CNPs, "+decimal(us)+" us apart", Spacing, baseForm, trainCount, us*microsecond)
+		add(strconv.Itoa(trainCount)+" CNPs, "+strconv.FormatInt(us, 10)+" us apart", Spacing, baseForm, trainCount, us*microsecond)
 	}
 	for _, thousands := range floods {
-		add(decimal(thousands)+" thousand CNPs a second", Flood, baseForm, int(thousands*1000*floodLength/second), second/(thousands*1000))
+		add(strconv.FormatInt(thousands, 10)+" thousand CNPs a second", Flood, baseForm, int(thousands*1000*floodLength/second), second/(thousands*1000))
 	}
 	for _, f := range forms {
 		switch {
@@ -64,11 +66,4 @@ func Plan(quick, v6, other bool) (plan []Trial) {
 		}
 	}
 	return plan
-}
-
-func decimal(n int64) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return decimal(n/10) + string(rune('0'+n%10))
 }

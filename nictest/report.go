@@ -201,17 +201,13 @@ func (p *Profile) file(nic Identity, sender, tool string, line float64, formats 
 		fmt.Fprintf(&b, "reaction_delay: %dns\nreaction_delay_max: %dns\n", p.Delay, p.DelayMax)
 	}
 	d := &p.DCQCN
-	words := [2]string{"false", "true"}
-	cut := [2]string{"at-once", "period"}
-	index := func(v bool) int {
-		if v {
-			return 1
-		}
-		return 0
+	cut := "at-once"
+	if d.AtPeriodEnd {
+		cut = "period"
 	}
 	ns := func(v int64) int64 { return min(max(v, 100), second) }
 	rate := func(v int64) int64 { return max(v, 1000) }
-	fmt.Fprintf(&b, "dcqcn:\n  cut: %s\n  clamp_target: %s\n", cut[index(d.AtPeriodEnd)], words[index(!d.HoldTarget)])
+	fmt.Fprintf(&b, "dcqcn:\n  cut: %s\n  clamp_target: %t\n", cut, !d.HoldTarget)
 	fmt.Fprintf(&b, "  g: %.6f\n  alpha_timer: %dns\n  decrease_interval: %dns\n  rate_timer: %dns\n", max(d.G, 1e-6), ns(d.AlphaTimer), ns(d.DecreaseInterval), ns(d.RateTimer))
 	fmt.Fprintf(&b, "  byte_counter: %dB\n  fast_recovery: %d\n", max(0, d.ByteCounter), d.FastRecovery)
 	fmt.Fprintf(&b, "  additive_increase: %dbps\n  hyper_increase: %dbps\n  min_rate: %dbps\n", rate(d.AdditiveIncrease), rate(d.HyperIncrease), rate(d.MinRate))

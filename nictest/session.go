@@ -1,6 +1,7 @@
 package nictest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,18 +19,12 @@ type Config struct {
 	LineRate  int64 // of the sender's NIC, bit/s; 0: the highest rate that comes
 }
 
-func setDefault(field *int64, value int64) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
 // Check completes a configuration by the defaults, and says what of it can't be.
 func (c *Config) Check() error {
-	setDefault(&c.Bin, 20*microsecond)
-	setDefault(&c.Settle, max(20*millisecond, 100*c.Bin))
-	setDefault(&c.Patience, max(100*millisecond, c.Settle))
-	setDefault(&c.Longest, 3*second)
+	c.Bin = cmp.Or(c.Bin, 20*microsecond)
+	c.Settle = cmp.Or(c.Settle, max(20*millisecond, 100*c.Bin))
+	c.Patience = cmp.Or(c.Patience, max(100*millisecond, c.Settle))
+	c.Longest = cmp.Or(c.Longest, 3*second)
 	switch {
 	case c.Bin < microsecond || c.Bin > millisecond:
 		return fmt.Errorf("a resolution of %d us; expected 1 to 1000 us", c.Bin/microsecond)

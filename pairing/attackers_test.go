@@ -24,7 +24,7 @@ func TestForgedFormula(t *testing.T) {
 	}{
 		"PSNs from 0":                   {packet.RCSendOnly, packet.RCAcknowledge, 0},
 		"on path, where PSNs are known": {packet.RCSendOnly, packet.RCAcknowledge, psnB},
-		"UC":                            {packet.UCSendOnly, packet.UCSendOnly, 0},
+		"UC":                            {packet.UC | packet.RCSendOnly, packet.UC | packet.RCSendOnly, 0},
 	} {
 		w := newWire(t)
 		port, forged, wrong := packet.SourcePort(100, 200), fitting(100, 200), 0

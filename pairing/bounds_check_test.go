@@ -247,10 +247,10 @@ func TestUCGoesBack(t *testing.T) {
 	}{{1 << 10, false}, {1<<10 + 1, true}} {
 		w := newWire(t)
 		for i := range uint32(2000) {
-			w.send(0, 200, packet.UCSendOnly, i, 52769)
-			w.send(1, 100, packet.UCSendOnly, 7000+i, 52769)
+			w.send(0, 200, packet.UC|packet.RCSendOnly, i, 52769)
+			w.send(1, 100, packet.UC|packet.RCSendOnly, 7000+i, 52769)
 		}
-		w.send(0, 200, packet.UCSendOnly, 1999-c.back, 52769)
+		w.send(0, 200, packet.UC|packet.RCSendOnly, 1999-c.back, 52769)
 		if w.usable(0) == c.unexpected {
 			t.Errorf("back by %d: %v", c.back, w.view(0, 200))
 		}

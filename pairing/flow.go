@@ -280,4 +280,4 @@ func (t *track) noteService(p *arrival) {
 // ofService reports whether the packet's transport service is the flow's (UC or not): a QP has only one service.
 func (t *track) ofService(p *arrival) bool { return isUC(p.Opcode) == (t.flags&unreliable != 0) }
 
-func isUC(o packet.Opcode) bool { return o>>5 == packet.UCSendOnly>>5 }
+func isUC(o packet.Opcode) bool { return o>>5 == packet.UC>>5 }

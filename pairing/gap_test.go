@@ -88,12 +88,12 @@ func TestGapOfUC(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
 	for i := range uint32(100) {
-		w.send(0, 200, packet.UCSendOnly, psnB+i, 7)
-		w.send(1, 100, packet.UCSendOnly, psnA+i, 7)
+		w.send(0, 200, packet.UC|packet.RCSendOnly, psnB+i, 7)
+		w.send(1, 100, packet.UC|packet.RCSendOnly, psnA+i, 7)
 	}
 	w.is(0, 200, 100, EvidenceCM)
-	w.send(0, 200, packet.UCSendOnly, psnB+1000, 7)
-	w.send(0, 200, packet.UCSendOnly, psnB+1001, 7)
+	w.send(0, 200, packet.UC|packet.RCSendOnly, psnB+1000, 7)
+	w.send(0, 200, packet.UC|packet.RCSendOnly, psnB+1001, 7)
 	if n := w.workers[0].counts.Reuses; n != 1 {
 		t.Errorf("%d records ended, want 1", n)
 	}

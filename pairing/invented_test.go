@@ -105,8 +105,8 @@ func TestInventedResponders(t *testing.T) {
 func TestPortOfUCMoves(t *testing.T) {
 	w := newWire(t)
 	both := func(i uint32, port uint16) {
-		w.send(0, 200, packet.UCSendOnly, 5+i, port)
-		w.send(1, 100, packet.UCSendOnly, 7000+i, 52769)
+		w.send(0, 200, packet.UC|packet.RCSendOnly, 5+i, port)
+		w.send(1, 100, packet.UC|packet.RCSendOnly, 7000+i, 52769)
 	}
 	for i := range uint32(10) {
 		both(i, 52769)

@@ -174,7 +174,7 @@ var mutants = []mutant{
 	{"store/store.go", "if now < g.full {", "if false {"},
 	{"store/evict.go", "if now < s.full.until && most >= s.full.flows {", "if false {"},
 	{"store/evict.go", "	if _, paired := v.Peer(); paired {\n		return 0\n	}\n", ""},
-	{"store/evict.go", "flows > most && (alone || !group)", "flows > most"},
+	{"store/evict.go", "flows > most && (alone || !group)", "flows > most && (alone || true)"},
 	{"store/evict.go", "flows > most && ", "flows > 0 && "},
 	{"store/tree.go", "if g.Flows(v.Side()) >= int(g.attached[v.side]) {", "if false {"},
 }

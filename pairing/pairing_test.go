@@ -184,8 +184,8 @@ func TestPortNeedsAnAgreeingAcknowledgement(t *testing.T) {
 
 func TestPortOfUC(t *testing.T) {
 	w := newWire(t)
-	w.send(0, 200, packet.UCSendOnly, 5, 52769)
-	w.send(1, 100, packet.UCSendOnly, 7000, 52769)
+	w.send(0, 200, packet.UC|packet.RCSendOnly, 5, 52769)
+	w.send(1, 100, packet.UC|packet.RCSendOnly, 7000, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.is(1, 100, 200, EvidencePort)
 }

@@ -147,7 +147,7 @@ func (e *Peers) Show(r *Remote, now int64) Shown {
 func (r *Remote) opcode() packet.Opcode {
 	switch {
 	case r.Unreliable:
-		return packet.UCSendOnly
+		return packet.UC | packet.RCSendOnly
 	case r.Responses:
 		return packet.RCAcknowledge
 	}

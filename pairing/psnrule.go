@@ -2,6 +2,7 @@ package pairing
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
@@ -248,11 +249,7 @@ func sparseness(f *store.View) int {
 // shareRun reports whether gaps contain run.
 func shareRun(run, gaps []uint32) bool {
 	for i := 0; i+len(run) <= len(gaps); i++ {
-		same := true
-		for j, g := range run {
-			same = same && g == gaps[i+j]
-		}
-		if same {
+		if slices.Equal(run, gaps[i:i+len(run)]) {
 			return true
 		}
 	}

@@ -48,10 +48,13 @@ func TestForgedDETH(t *testing.T) {
 		"paired by port":    {connect: func(w *wire) { w.talk(100, 200, 5, 10, 52769) }},
 		"paired by RDMA-CM": {connect: func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB, 10, 7) }},
 		"UC": {connect: func(w *wire) {
-			w.send(0, 200, packet.UCSendOnly, 5, 52769)
-			w.send(1, 100, packet.UCSendOnly, 5, 52769)
+			w.send(0, 200, packet.UC|packet.RCSendOnly, 5, 52769)
+			w.send(1, 100, packet.UC|packet.RCSendOnly, 5, 52769)
 		}},
-		"XRC":                              {connect: func(w *wire) { w.send(0, 200, packet.XRCSendOnly, 5, 7); w.send(1, 100, packet.XRCAcknowledge, 5, 7) }},
+		"XRC": {connect: func(w *wire) {
+			w.send(0, 200, packet.XRC|packet.RCSendOnly, 5, 7)
+			w.send(1, 100, packet.XRC|packet.RCAcknowledge, 5, 7)
+		}},
 		"not paired":                       {connect: func(w *wire) { w.talk(100, 200, 5, 10, 7) }},
 		"in the map":                       {connect: func(w *wire) { w.setStatic(pairs) }},
 		"in a hint":                        {connect: func(w *wire) { w.pairing.SetHints(pairs) }},

@@ -134,13 +134,13 @@ func TestPortIsSteadyAgain(t *testing.T) {
 func TestTransportServiceChanges(t *testing.T) {
 	uc := func(w *wire, psn uint32, n int, port uint16) {
 		for i := range uint32(n) {
-			w.send(0, 200, packet.UCSendOnly, psn+i, port)
-			w.send(1, 100, packet.UCSendOnly, psn+0x7000+i, port)
+			w.send(0, 200, packet.UC|packet.RCSendOnly, psn+i, port)
+			w.send(1, 100, packet.UC|packet.RCSendOnly, psn+0x7000+i, port)
 		}
 	}
 	for name, do := range map[string]func(w *wire){
 		"RC, one UC packet forged before it": func(w *wire) {
-			w.send(1, 100, packet.UCSendOnly, 0x500000, 50000)
+			w.send(1, 100, packet.UC|packet.RCSendOnly, 0x500000, 50000)
 			w.talk(100, 200, 5, 10, 52769)
 		},
 		"RC, the QP was UC's": func(w *wire) {
@@ -164,7 +164,7 @@ func TestTransportServiceChanges(t *testing.T) {
 		},
 		"UC, one packet forged with another port": func(w *wire) {
 			uc(w, 5, 10, 52769)
-			w.send(1, 100, packet.UCSendOnly, 0x7000+16, 50000)
+			w.send(1, 100, packet.UC|packet.RCSendOnly, 0x7000+16, 50000)
 			uc(w, 16, 12*steadyPackets, 52769)
 		},
 	} {

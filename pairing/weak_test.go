@@ -65,7 +65,7 @@ func TestNoRole(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 5, 5, 52769)
 	w.is(0, 200, 100, EvidencePort)
-	w.send(0, 200, packet.RDAcknowledge, 0, 4000)
+	w.send(0, 200, packet.RD|packet.RCAcknowledge, 0, 4000)
 	w.talk(100, 200, 10, 5, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.is(1, 100, 200, EvidencePort)
@@ -74,7 +74,7 @@ func TestNoRole(t *testing.T) {
 	}
 
 	w = newWire(t)
-	w.send(0, 200, packet.RDAcknowledge, 0, 52769)
+	w.send(0, 200, packet.RD|packet.RCAcknowledge, 0, 52769)
 	w.talk(100, 200, 5, 1000, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.is(1, 100, 200, EvidencePort)

@@ -104,15 +104,3 @@ func (t *team) result() *FleetResult {
 	}
 	return &FleetResult{t.bus.Messages, t.bus.Bytes, t.bus.Lost}
 }
-
-// FairRates are F of the WAN ports of all gateways now, bit/s.
-func (s *Sim) FairRates() (all []uint64) {
-	for _, g := range s.gateways {
-		for port := range g.ports {
-			if g.wan(s, port) {
-				all = append(all, g.plane.Port(port).Fair[0])
-			}
-		}
-	}
-	return all
-}

@@ -140,6 +140,32 @@ func (n *Network) validate() error {
 	return nil
 }
 
+// LongLink is the delay from which on a link is one between data centres, ns: 10 km of fibre.
+const LongLink = 50_000
+
+// Sites are the data centres of the nodes, each by the number of one of its nodes. Links shorter than LongLink connect the nodes of one.
+func (n *Network) Sites() []int {
+	site := make([]int, len(n.Nodes))
+	for i := range site {
+		site[i] = i
+	}
+	root := func(i int) int {
+		for site[i] != i {
+			i = site[i]
+		}
+		return i
+	}
+	for _, l := range n.Links {
+		if l.Delay < LongLink {
+			site[root(l.A)] = root(l.B)
+		}
+	}
+	for i := range site {
+		site[i] = root(i)
+	}
+	return site
+}
+
 // switchOf is the configuration of a switch.
 func (n *Network) switchOf(node int) *SwitchConfig {
 	if c := n.Nodes[node].Switch; c != nil {

@@ -94,45 +94,22 @@ type gateway struct {
 // spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
 const spareBytes = 384
 
-// buffers is the memory of gateways whose simulations have ended. It is large, and a new simulation need not clear it.
-var buffers struct {
-	sync.Mutex
-	free [8][]byte
-}
+// buffers has memory of gateways whose simulations have ended, as *[]byte. It is large, and a new simulation need not clear it.
+var buffers sync.Pool
 
 // newBuffers returns memory for a gateway's buffers, with any content.
 func newBuffers(bytes int) []byte {
-	buffers.Lock()
-	defer buffers.Unlock()
-	largest := &buffers.free[0]
-	for i := range buffers.free {
-		if cap(buffers.free[i]) > cap(*largest) {
-			largest = &buffers.free[i]
-		}
+	if b, ok := buffers.Get().(*[]byte); ok && cap(*b) >= bytes {
+		return (*b)[:bytes]
 	}
-	b := *largest
-	*largest = nil // if it is too small, the new one takes its place
-	if cap(b) < bytes {
-		b = make([]byte, bytes)
-	}
-	return b[:bytes]
+	return make([]byte, bytes)
 }
 
 // Release gives memory of a simulation to later ones. The simulation must not be used any more.
 func (s *Sim) Release() {
-	buffers.Lock()
-	defer buffers.Unlock()
 	for _, g := range s.gateways {
-		for _, memory := range g.memory {
-			smallest := &buffers.free[0]
-			for i := range buffers.free {
-				if cap(buffers.free[i]) < cap(*smallest) {
-					smallest = &buffers.free[i]
-				}
-			}
-			if cap(*smallest) < cap(memory) {
-				*smallest = memory
-			}
+		for i := range g.memory {
+			buffers.Put(&g.memory[i])
 		}
 	}
 }

@@ -222,6 +222,10 @@ func TestDiagnoseLarge(t *testing.T) {
 // TestDiagnoseUse: a file that is dropped is read, also once the server, which is any that has the files, is gone; filters, plot, events and commands are
 // what a person asks for; what is no capture is refused with the reason.
 func TestDiagnoseUse(t *testing.T) {
+	browser.Build(t, "..") // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	server := httptest.NewServer(http.FileServerFS(os.DirFS(browser.Build(t, ".."))))
 	defer server.Close()
 	p := browser.Open(t, server.URL+"/diagnose.html", laptop)

@@ -61,6 +61,10 @@ func TestPictures(t *testing.T) {
 
 // TestFile: the single file works from a file: once a run has ended, it has the bytes that cnpgate sim -o json prints. The page that needs a server says so.
 func TestFile(t *testing.T) {
+	browser.Build(t, "..") // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	dir := browser.Build(t, "..")
 	page, err := SingleFile(os.DirFS(dir), "scenario=incast-1ms&bytes=4MB&seed=5&set=hosts.mtu%3D2048&right=long-haul-cnp&speed=1e15")
 	if err != nil {
@@ -261,6 +265,10 @@ func TestSize(t *testing.T) {
 
 // TestPolicy: the browser refuses markup and scripts that are made of text, on each page, also of one file; nothing of the page is inline; and the page works.
 func TestPolicy(t *testing.T) {
+	browser.Build(t, "..") // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	single, err := SingleFile(os.DirFS(browser.Build(t, "..")), paused[1:])
 	if err != nil {
 		t.Fatal(err)

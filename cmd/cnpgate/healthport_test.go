@@ -36,9 +36,7 @@ func inUDP(port uint16, header ...byte) func([]byte) []byte {
 		payload := slices.Concat(header, frame)
 		b := make([]byte, packet.EthernetLen+packet.IPv4Len, packet.EthernetLen+packet.IPv4Len+packet.UDPLen+len(payload))
 		endian.BigEndian.PutUint16(b[packet.EthernetLen-2:], packet.EtherTypeIPv4)
-		h := packet.IPv4Header{TotalLen: uint16(packet.IPv4Len + packet.UDPLen + len(payload)), TTL: 64, Proto: packet.ProtoUDP,
-			Src: packet.AddrFrom4([]byte{192, 0, 2, 1}), Dst: packet.AddrFrom4([]byte{192, 0, 2, 2})}
-		h.Put(b[packet.EthernetLen:])
+		packet.PutIPv4(b[packet.EthernetLen:], uint16(packet.IPv4Len+packet.UDPLen+len(payload)), 0, 64, packet.ProtoUDP, 0xc0000201, 0xc0000202)
 		b = endian.BigEndian.AppendUint16(endian.BigEndian.AppendUint16(b, 50000), port)
 		b = endian.BigEndian.AppendUint16(b, uint16(packet.UDPLen+len(payload)))
 		return append(append(b, 0, 0), payload...)

@@ -182,6 +182,11 @@ func TestBooted(t *testing.T) {
 	if out := m.run("cnpgate status --config /etc/cnpgate/cnpgate.yaml"); !strings.Contains(out, "booted") {
 		t.Errorf("status: %s", out)
 	}
+	for groups, works := range map[string]bool{"--groups cnpgate": true, "": false} {
+		if out, err := m.try(fmt.Sprintf("useradd --no-create-home %s tried && runuser -u tried -- cnpgate status --config /etc/cnpgate/cnpgate.yaml; s=$?; userdel tried; exit $s", groups)); (err == nil) != works {
+			t.Errorf("status, as a user with %q: %v: %s", groups, err, out)
+		}
+	}
 
 	a, b := newHost(t, "a1"), newHost(t, "b1")
 	end := a.load(1000)

@@ -26,8 +26,13 @@ var worst = map[string]cost{}
 // which is the fault's own.
 func faulted(t *testing.T, row string, a, b *host, lasted time.Duration) {
 	t.Helper()
-	now := cost{deliveryOf(b.order, a.sent.Load()).lost, max(b.silence-lasted, 0)}
-	t.Logf("%s: %d of %d frames are lost; the longest pause: %v", row, now.lost, a.sent.Load(), now.pause.Round(time.Millisecond))
+	record(t, row, cost{deliveryOf(b.order, a.sent.Load()).lost, max(b.silence-lasted, 0)})
+}
+
+// record keeps what a fault of a row cost, if no other cost more.
+func record(t *testing.T, row string, now cost) {
+	t.Helper()
+	t.Logf("%s: %d frames are lost; the longest pause: %v", row, now.lost, now.pause.Round(time.Millisecond))
 	was := worst[row]
 	worst[row] = cost{max(was.lost, now.lost), max(was.pause, now.pause)}
 	if updateFaults {

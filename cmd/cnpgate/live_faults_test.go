@@ -100,6 +100,10 @@ func TestLiveServices(t *testing.T) {
 		b.settle()
 		b.close()
 		faulted(t, "Address of `listen`", a, b, 0)
+		if groupOf("/etc/group", operators) < 0 {
+			p.says("There is no group cnpgate", 1)
+			faulted(t, "Group `cnpgate` missing", a, b, 0)
+		}
 		first = p
 	}
 	_ = other.Close()
@@ -222,11 +226,16 @@ func TestLiveExitStatus(t *testing.T) {
 		}
 	}
 	makeWire(t, "b")
-	p := startGateway(t, program)
 	a, b := newHost(t, "a1"), newHost(t, "b1")
 	end := a.load(1000)
+	begin := time.Now()
+	p := startGateway(t, program)
 	flows(t, "once the interface is there", b, startTime)
+	took := time.Since(begin)
 	end()
+	b.settle()
+	b.close()
+	record(t, "A device or memory", cost{deliveryOf(b.order, a.sent.Load()).lost, took})
 	p.stop()
 }
 
@@ -238,11 +247,19 @@ func TestLiveStarved(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startGateway(t, program)
+	a, b := newHost(t, "a1"), newHost(t, "b1")
+	end := a.load(1000)
+	flows(t, "at first", b, startTime)
 	worker := workerThread(t, p, 0)
-	if err := unix.SchedSetAttr(worker, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle}, 0); err != nil {
+	policy, err := unix.SchedGetAttr(worker, 0)
+	if err == nil {
+		err = unix.SchedSetAttr(worker, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle}, 0)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	spinning, done := make(chan struct{}), make(chan struct{})
+	begin := time.Now()
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // never unlocked: Go ends the thread with the goroutine
@@ -262,6 +279,15 @@ func TestLiveStarved(t *testing.T) {
 	p.says(`"cause":"another thread had its core for `, 1)
 	close(spinning)
 	<-done
+	if err := unix.SchedSetAttr(worker, policy, 0); err != nil { // on a busy machine, the others would go on keeping it from its core
+		t.Fatal(err)
+	}
+	lasted := time.Since(begin)
+	flows(t, "afterwards", b, recoveryTime)
+	end()
+	b.settle()
+	b.close()
+	faulted(t, "A worker kept from its core", a, b, lasted)
 	p.stop()
 }
 

@@ -192,6 +192,9 @@ func TestLiveFleet(t *testing.T) {
 	eventually("99 % of the pairs are confirmed again", func() bool { return confirmed(t, one) >= liveConnections*99/100 })
 	endLoad()
 	endTalk()
+	b.settle()
+	b.close()
+	faulted(t, "NATS between gateways", a, b, 0)
 	two.stop()
 	one.stop()
 }

@@ -262,6 +262,9 @@ func openedPage(t *testing.T, hash string, program string, args ...string) *brow
 
 // TestLiveReplayWeb: replay --web prints the page's address, and the page plays the capture; with --health it shows what is wrong, or reads what is dropped.
 func TestLiveReplayWeb(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	page := openedPage(t, "#notifications", program, "replay", "-c", "../../testdata/golden/limits/config.yaml", "--fabric", "fd00::/16", "--web", "--listen", "127.0.0.1:0",
 		"../../testdata/golden/limits/in.pcap")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -77,6 +78,27 @@ func TestGroupOf(t *testing.T) {
 	}
 	if got := groupOf(filepath.Join(dir, "none"), operators); got != -1 {
 		t.Errorf("without the file: %d", got)
+	}
+}
+
+// TestGivesGroup: a directory with the setgid bit gives its group, no other does.
+func TestGivesGroup(t *testing.T) {
+	dir := t.TempDir()
+	own := os.Getegid()
+	for _, c := range []struct {
+		mode  os.FileMode
+		group int
+		want  bool
+	}{{0o755, own, false}, {0o755 | os.ModeSetgid, own, true}, {0o755 | os.ModeSetgid, own + 1, false}} {
+		if err := os.Chmod(dir, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := givesGroup(dir, c.group); got != c.want {
+			t.Errorf("%v, group %d: %v", c.mode, c.group-own, got)
+		}
+	}
+	if givesGroup(filepath.Join(dir, "none"), own) {
+		t.Error("a directory that doesn't exist gives a group")
 	}
 }
 

@@ -95,7 +95,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	if err != nil {
 		return err
 	}
-	joinOperators(log)
+	joinOperators(cfg.Management.Socket, log)
 	out := outputs{{flag: "--report", path: reportPath}}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
 		Log: log, Timeline: reportPath != "", Flows: flows, Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups, Output: out.open, Concerns: hostConcerns, LogLines: lines.usage,

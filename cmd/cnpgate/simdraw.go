@@ -124,7 +124,23 @@ func writeDraws(w io.Writer, draws []scenario.Drawn, runs []*simRun) error {
 			return err
 		}
 	}
-	return nil
+	return writeBeyond(w, draws)
+}
+
+// writeBeyond writes how many networks lose packets whatever a gateway does.
+func writeBeyond(w io.Writer, draws []scenario.Drawn) error {
+	beyond := 0
+	for n := range draws {
+		lost, err := draws[n].BeyondCNPs()
+		if err != nil {
+			return err
+		}
+		if lost {
+			beyond++
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d lose packets whatever standard CNPs their senders get.\n", beyond, len(draws))
+	return err
 }
 
 func (r *drawnResult) add(row drawnRow) {

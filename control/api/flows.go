@@ -45,7 +45,10 @@ const (
 	MaxInterval = 5 * time.Second
 )
 
-const maxLimit = 1<<32 - 1 // of flows
+const (
+	maxLimit   = 1<<32 - 1 // of flows
+	maxEpisode = 1<<53 - 1 // the greatest integer that every reader of JSON has exactly
+)
 
 // flows answers what concerns flows, which the workers copy.
 type flows struct {

@@ -103,7 +103,7 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: ExplainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.flows.explanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
-			parameters: []parameter{port, {name: "since", description: "Only episodes with this number or a later one.", form: upTo(maxLimit, "the number of an episode, 1 to %d")}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
+			parameters: []parameter{port, {name: "since", description: "Only episodes with this number or a later one.", form: upTo(maxEpisode, "the number of an episode, 1 to %d")}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
 		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",

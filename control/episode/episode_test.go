@@ -296,7 +296,10 @@ func TestNotOfAnEpisode(t *testing.T) {
 // TestBounds: however many episodes, flows and notifications there are, the tracker keeps the latest episodes and the flows that matter.
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tracker, now, notified := NewTracker(), int64(1e15), uint64(0)
+		tracker, now := NewTracker(), int64(1e15)
+		first := rapid.SampledFrom([]uint64{0, 1<<32 - 5}).Draw(t, "earlier episodes")
+		notified := first
+		tracker.begun = first
 		for range rapid.IntRange(1, 300).Draw(t, "episodes") {
 			sent := uint64(0)
 			tracker.Look(now, wan, State{Peak: kMin + 1, Above: kMin})
@@ -326,14 +329,20 @@ func TestBounds(t *testing.T) {
 			now += 10 * calmTime
 		}
 		all := tracker.Episodes()
-		if uint64(len(all)) != min(notified, kept) || all[len(all)-1].ID != notified {
+		if uint64(len(all)) != min(notified-first, kept) || all[len(all)-1].ID != notified {
 			t.Fatalf("%d episodes of %d, the last one %d", len(all), notified, all[len(all)-1].ID)
 		}
 	})
 }
 
-// TestClockSetBack: an episode ends in time, and its flows are looked at, also where the clock is set back by an hour while it goes on.
-func TestClockSetBack(t *testing.T) {
+// TestClockSteps: an episode ends in time, and its flows are looked at, also where the clock is set while it goes on: by an hour, or by a leap second.
+func TestClockSteps(t *testing.T) {
+	for _, step := range []int64{-3600e9, -1e9, 1e9, 3600e9} {
+		clockStep(t, step)
+	}
+}
+
+func clockStep(t *testing.T, step int64) {
 	tracker, now := NewTracker(), int64(1e18)
 	flow := flowtable.Ref{Index: 1, Generation: 1}
 	sampled := func(bytes uint64) {
@@ -341,17 +350,17 @@ func TestClockSetBack(t *testing.T) {
 	}
 	tracker.Look(now, wan, State{Peak: 5000, Above: kMin})
 	sampled(1000)
-	now -= 3600e9
+	now += step
 	tracker.Look(now, wan, State{Peak: 5000, Above: kMin})
 	sampled(9000)
 	for range 2 * calmTime / tick {
 		now += tick
 		if e, event := tracker.Look(now, wan, State{Above: kMin}); event == Ended {
 			if e.Start > e.End || len(e.Flows) != 1 || e.Flows[0].Bytes != 8000 {
-				t.Errorf("%+v", e)
+				t.Errorf("%d ns: %+v", step, e)
 			}
 			return
 		}
 	}
-	t.Errorf("it goes on: %+v", tracker.Episodes())
+	t.Errorf("%d ns: it goes on: %+v", step, tracker.Episodes())
 }

@@ -22,8 +22,8 @@ import (
 // TestTransportOfEveryService: a flow keeps only the three bits of the service.
 func TestTransportOfEveryService(t *testing.T) {
 	for opcode, want := range map[packet.Opcode]string{
-		packet.RCReadRespMiddle: "RC", packet.UCSendOnly: "UC", packet.RDWriteFirst: "RD", packet.UDSendOnly: "UD", packet.UDSendOnlyImm: "UD",
-		packet.XRCAcknowledge: "XRC",
+		packet.RCReadRespMiddle: "RC", packet.UC | packet.RCSendOnly: "UC", packet.RD | packet.RCWriteFirst: "RD", packet.UDSendOnly: "UD", packet.UD | packet.RCSendOnlyImm: "UD",
+		packet.XRC | packet.RCAcknowledge: "XRC",
 	} {
 		if got := transport(uint8(opcode) >> 5); got != want {
 			t.Errorf("%v: transport %q, want %q", opcode, got, want)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // fast is a source whose time runs as fast as the page reads: for each number of hours received it sends what a gateway sends in them.
@@ -91,6 +92,9 @@ func (s *fast) send(w http.ResponseWriter, kind string, value any) {
 
 // TestDay: after the first hour, 23 further hours of events make neither the page's memory nor its document grow.
 func TestDay(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	s := &fast{gateway: newFake(t, 4, 1000), hours: make(chan int)}
 	page := serve(t, Local("127.0.0.1:0"), s, os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), browser.View{Width: 1280, Height: 900})

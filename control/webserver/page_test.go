@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +42,10 @@ var tabs = []struct{ name, shows string }{
 
 // TestPage: every tab shows what the gateway says, with 64 ports and 100,000 flows, without an error of the browser or of axe-core.
 func TestPage(t *testing.T) {
+	browser.Build(t, root) // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	f := newFake(t, 64, 100_000)
 	f.congest(40)
 	f.unhealthy["p5"], f.differs = "no link since noon", true
@@ -69,6 +74,10 @@ func TestPage(t *testing.T) {
 
 // TestLiveTrace: of a running gateway's connection, the page shows the same plot as of a capture's, but only once it is asked for.
 func TestLiveTrace(t *testing.T) {
+	browser.Build(t, root) // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	f, d := newFake(t, 2, 10), diagnosed(t)
 	f.rdma = d.Report
 	var asked atomic.Pointer[url.Values]
@@ -130,6 +139,10 @@ func replayed(t *testing.T) *Recording {
 // TestRecordings: a replay has its title, is opened at its start and played: at its end the page shows what the report says, in the middle less; a simulation's
 // results are plotted.
 func TestRecordings(t *testing.T) {
+	browser.Build(t, root) // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL()+"#notifications", laptop)
 	p.Wait(`Number(document.querySelector('input[type=range]')?.value) < document.querySelector('input[type=range]')?.max / 10 && document.title === 'Notifications: in.pcap' && document.querySelector('h1').textContent.includes('recording of in.pcap')`)
@@ -187,6 +200,10 @@ func diagnosed(t *testing.T) *replay.Diagnosis {
 
 // TestDiagnosis: the page shows the report that the server has, and a plot of each connection; a trace of what isn't there is refused.
 func TestDiagnosis(t *testing.T) {
+	browser.Build(t, root) // not in each attempt
+	if ontime.Again(t) {
+		return
+	}
 	page := serve(t, Local("127.0.0.1:0"), &Diagnosis{Diagnosis: diagnosed(t)}, os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL()+"diagnose.html#report", laptop)
 	p.Wait(`document.querySelectorAll('.verdict').length === 1 && document.querySelector('.sequence:not(.stale) canvas')`)

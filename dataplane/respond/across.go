@@ -7,29 +7,38 @@ import (
 
 // senderRate is the rate of a sender of which one worker has the packets of some flows. Other workers read it.
 type senderRate struct {
-	key  atomic.Uint64 // of sharer
-	rate atomic.Uint64 // bytes/ns, the bits of a float64
-	at   atomic.Int64  // ns
+	key   atomic.Uint64 // of sharer
+	rate  atomic.Uint64 // mean of the last windows, bytes/ns, the bits of a float64
+	at    atomic.Int64  // end of the last window, ns
+	until atomic.Int64  // when the rate no longer counts, unless another window ends, ns
 }
 
-// rateOld is the time (ns) after which the rate that another worker has found of a sender doesn't count.
-const rateOld = 5_000_000
+const (
+	rateOld   = 5_000_000 // ns for which a rate counts at most
+	rateLasts = 4         // windows for which it does
+)
 
-// divide publishes the rate of a sender, and finds what part of the sender's rate at all workers this is: such a part of F is this worker's.
+// divide publishes the rate of a sender, and finds what part of the sender's rate at all workers this is: such a part of F is this worker's. Each worker's windows end at
+// other times, and have more packets when the others' have fewer, so that means of several are added up. A sender whose packets come to another worker now doesn't count twice.
 func (l *Law) divide(e *sharer) {
 	place, own := e.ref%sharingPlaces, e.Rate()
-	published := &l.rated[l.ID][place]
+	published, mean, lasts := &l.rated[l.ID][place], own, int64(rateOld)
+	if published.key.Load() == e.key && l.Now < published.until.Load() {
+		mean = (own + math.Float64frombits(published.rate.Load())) / 2
+		lasts = min(rateLasts*(l.Now-published.at.Load()), rateOld)
+	}
 	published.key.Store(e.key)
-	published.rate.Store(math.Float64bits(own))
+	published.rate.Store(math.Float64bits(mean))
 	published.at.Store(l.Now)
-	all := own
+	published.until.Store(l.Now + lasts)
+	all := mean
 	for worker := range l.rated {
 		if worker == l.ID {
 			continue
 		}
 		set := l.rated[worker][place/sharingWays*sharingWays:][:sharingWays]
 		for i := range set {
-			if o := &set[i]; o.key.Load() == e.key && l.Now-o.at.Load() < rateOld {
+			if o := &set[i]; o.key.Load() == e.key && l.Now < o.until.Load() {
 				all += math.Float64frombits(o.rate.Load())
 			}
 		}

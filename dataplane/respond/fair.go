@@ -90,6 +90,10 @@ func (l *Law) updateFair(t *turn, depth, space float64) {
 	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
+		if s.grown++; depth <= s.depth || !p.Long(depth) {
+			s.grown = 0
+		}
+		s.depth = depth
 	}
 	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
 	s.patience.Update(p, now, depth, space, class.loop.Load())

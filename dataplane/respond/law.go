@@ -22,6 +22,8 @@ type lawState struct {
 	obeyed   float64
 	largest  [2]float64 // in this epoch, and in the one before
 	epoch    int64      // when this one began, ns
+	depth    float64    // at its beginning
+	grown    int        // epochs so far in each of which the queue grew
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
@@ -30,6 +32,7 @@ type lawState struct {
 
 const (
 	lawEpoch = 500_000    // ns
+	lawGrown = 4          // epochs: longer than senders need to react, or a queue to overflow by what comes before that
 	lawIdle  = 10_000_000 // ns after which rates are no longer measured at a short queue, and F begins anew
 )
 
@@ -110,11 +113,13 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	if now > t.shared.until.Load() && !c.Policy.Drain {
 		return 0
 	}
-	space := min(float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue)), max(p.Full-depth, 0))
-	l.updateFair(&t, depth, space)
+	left := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
+	l.updateFair(&t, depth, min(left, max(p.Full-depth, 0)))
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: space, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: p.Space(depth, left), Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
+		Grows: s.grown >= lawGrown,
 	}
+	t.Drained = p.Drained(t.Fair, depth, t.Loop, s.resumes)
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
 	if notifies || resumes || c.Policy.Drain {
 		l.notifier.About(r)
@@ -155,7 +160,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			}
 			all := 1 + e.others
 			share = fair / all
-			level, obeys, ended := e.Arrives(now, size, over, share)
+			level, obeys, ended := e.Arrives(now, size, over, share, l.rated != nil)
 			if ended {
 				if l.rated != nil {
 					l.divide(e)

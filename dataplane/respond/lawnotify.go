@@ -39,7 +39,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	}
 	s, random, size := &e.LawSender, l.nextRandom(), b.Frames[i].Len+egress.LineOverhead
 	s.Arrives(c.Now, size)
-	asked := false // a sender that reacts now slows down
+	asked, closest := false, true // a sender that reacts now slows down
 	switch n.Note.Format {
 	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
@@ -79,7 +79,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}
-		asked = true
+		asked, closest = true, s.Closest()
 		f.SentCNP(&t.LawState, s, uint32(x))
 	}
 	if asked && !n.Note.Observed {
@@ -87,7 +87,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if all := l.sharing.last(f.sender); all != nil {
 			watched, rate = all.watch(), all.Rate()
 		}
-		e.reaction.Notified(c.Now, watched, rate, t.Loop)
+		e.reaction.Notified(c.Now, watched, rate, closest, t.Loop)
 	}
 	return !e.reaction.Brakes(c.Now)
 }

@@ -25,7 +25,6 @@ type sharer struct {
 	key    uint64 // hash of the address, the scope and the queue; 0: the entry is free
 	ref    uint32 // the place, and above that how often it was replaced
 	credit int32  // bytes
-	last   int64  // time of the last packet, ns
 	congestion.LawShare
 	slow   congestion.LawFlow // of the flows without a rate of their own
 	began  uint32             // since when these have had a rate together, units of sharerTick
@@ -73,7 +72,7 @@ func (s *sharing) of(ref *uint32, k *flowtable.Key, queue int, bytes uint32, now
 		}
 		*ref = e.ref
 	}
-	e.credit, e.last = min(e.credit+int32(bytes), sharingCredit), now
+	e.credit = min(e.credit+int32(bytes), sharingCredit)
 	return e
 }
 
@@ -94,7 +93,7 @@ func (s *sharing) find(k *flowtable.Key, queue int, bytes uint32, now int64) *sh
 		switch o := &set[i]; {
 		case o.key == key:
 			return o
-		case now-o.last > sharingIdle:
+		case now-o.Last > sharingIdle:
 			o.credit = 0
 			fallthrough
 		default:

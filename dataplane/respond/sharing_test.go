@@ -25,14 +25,21 @@ func TestSharingApart(t *testing.T) {
 func TestSharingKept(t *testing.T) {
 	s := newSharing(make([]byte, sharingSize()), 1)
 	greedy, ref := flowtable.Key{Src: packet.Addr{Hi: 0xfd00 << 48}}, uint32(0)
-	e := s.of(&ref, &greedy, 0, 4096, 1)
+	arrives := func(ref *uint32, k *flowtable.Key, bytes uint32, now int64) *sharer {
+		e := s.of(ref, k, 0, bytes, now)
+		if e != nil {
+			e.Last = now
+		}
+		return e
+	}
+	e := arrives(&ref, &greedy, 4096, 1)
 	for n := range uint64(1_000_000) {
 		now := int64(n)*10_000 + 1
-		if again := s.of(&ref, &greedy, 0, 4096, now); again != e || e.ref != ref {
+		if again := arrives(&ref, &greedy, 4096, now); again != e || e.ref != ref {
 			t.Fatalf("after %d others it has another entry", n)
 		}
 		spoofed, none := flowtable.Key{Src: packet.Addr{Hi: 0xfd01 << 48, Lo: n}}, uint32(0)
-		if o := s.of(&none, &spoofed, 0, 1024, now); o == e {
+		if o := arrives(&none, &spoofed, 1024, now); o == e {
 			t.Fatalf("address %d has the entry of another sender", n)
 		}
 	}
@@ -40,7 +47,7 @@ func TestSharingKept(t *testing.T) {
 	*first = sharer{key: 2, ref: math.MaxUint32 &^ (sharingPlaces - 1)}
 	for n := uint64(0); first.key == 2; n++ {
 		k, none := flowtable.Key{Src: packet.Addr{Hi: 0xfd02 << 48, Lo: n}}, uint32(0)
-		s.of(&none, &k, 0, 1<<20, 1<<40)
+		arrives(&none, &k, 1<<20, 1<<40)
 	}
 	if first.ref == 0 {
 		t.Error("a new flow has the entry of another sender")

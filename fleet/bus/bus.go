@@ -56,14 +56,6 @@ func (b *Bus) Send(from int, subject string, message []byte, now int64) {
 	}
 }
 
-// Next is when the next message arrives; ok is false if none is on its way.
-func (b *Bus) Next() (at int64, ok bool) {
-	if len(b.waiting) == 0 {
-		return 0, false
-	}
-	return b.waiting[0].at, true
-}
-
 // Deliver delivers what arrives up to a time.
 func (b *Bus) Deliver(now int64) {
 	for len(b.waiting) > 0 && b.waiting[0].at <= now {

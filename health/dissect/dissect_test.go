@@ -21,8 +21,7 @@ func ethernet(etherType uint16) []byte {
 // ipv4 is an IPv4 packet of a protocol with its payload; fragment is its field of flags and offset.
 func ipv4(proto uint8, fragment uint16, payload ...byte) []byte {
 	b := make([]byte, packet.IPv4Len, packet.IPv4Len+len(payload))
-	h := packet.IPv4Header{TotalLen: uint16(packet.IPv4Len + len(payload)), TTL: 64, Proto: proto, Src: packet.AddrFrom4([]byte{10, 1, 0, 1}), Dst: packet.AddrFrom4([]byte{10, 2, 0, 1})}
-	h.Put(b)
+	packet.PutIPv4(b, uint16(packet.IPv4Len+len(payload)), 0, 64, proto, 0x0a010001, 0x0a020001)
 	binary.BigEndian.PutUint16(b[6:], fragment)
 	return append(b, payload...)
 }
@@ -76,8 +75,7 @@ func firstFragment6() []byte {
 	const most = 48
 	payload := udp(packet.RoCEv2Port, transport(packet.RCSendOnly, make([]byte, 1024)...)...)[:most]
 	b := make([]byte, packet.IPv6Len)
-	h := packet.IPv6Header{PayloadLen: 8 + most, NextHeader: packet.ProtoFragment, HopLimit: 64, Src: packet.Addr{Hi: 0xfd00 << 48, Lo: 1}, Dst: packet.Addr{Hi: 0xfd00 << 48, Lo: 2}}
-	h.Put(b)
+	packet.PutIPv6(b, 8+most, 0, packet.ProtoFragment, 64, &packet.Addr{Hi: 0xfd00 << 48, Lo: 1}, &packet.Addr{Hi: 0xfd00 << 48, Lo: 2})
 	return join(ethernet(packet.EtherTypeIPv6), b, []byte{packet.ProtoUDP, 0, 0, 1, 0, 0, 0, 9}, payload)
 }
 

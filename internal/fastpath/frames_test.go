@@ -140,7 +140,7 @@ func kinds() (all [][]byte) {
 		for _, tags := range tagStacks {
 			all = append(all, of(family, testkit.RoCE{Tags: tags, Opcode: packet.RCWriteFirst, Size: 120}).Frame())
 		}
-		for _, opcode := range []packet.Opcode{packet.RCSendOnly, packet.RCAcknowledge, packet.RCWriteOnlyImm, packet.UDSendOnlyImm, packet.RDSendOnly, packet.CNP} {
+		for _, opcode := range []packet.Opcode{packet.RCSendOnly, packet.RCAcknowledge, packet.RCWriteOnlyImm, packet.UD | packet.RCSendOnlyImm, packet.RD | packet.RCSendOnly, packet.CNP} {
 			all = append(all, of(family, testkit.RoCE{Opcode: opcode}).Frame())
 		}
 	}

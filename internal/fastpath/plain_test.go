@@ -180,7 +180,7 @@ func TestPlainIsUsed(t *testing.T) {
 			}
 		}
 	}
-	add(of(4, testkit.RoCE{Opcode: packet.RDSendOnly, Size: 100}))
+	add(of(4, testkit.RoCE{Opcode: packet.RD | packet.RCSendOnly, Size: 100}))
 	add(of(4, testkit.RoCE{}))
 	for name, parse := range parsers {
 		got := make([]packet.Record, len(frames))
@@ -196,7 +196,7 @@ func TestPlainIsNotUsed(t *testing.T) {
 	behindUDP := of(4, testkit.RoCE{Size: 80})
 	l3, _ := layout(&behindUDP)
 	for name, b := range map[string][]byte{
-		"RD SEND Only":           of(4, testkit.RoCE{Opcode: packet.RDSendOnly, Size: 100}).Frame(),
+		"RD SEND Only":           of(4, testkit.RoCE{Opcode: packet.RD | packet.RCSendOnly, Size: 100}).Frame(),
 		"mapped source":          testkit.RoCE{Src: "::ffff:192.0.2.1", Dst: "fd00:18::1"}.Frame(),
 		"mapped destination":     testkit.RoCE{Src: "fd00:18::1", Dst: "::ffff:192.0.2.1"}.Frame(),
 		"octets behind datagram": grow(behindUDP.Frame(), l3, 80, 0, 0, 0, 0),

@@ -21,8 +21,8 @@ func TestNoAllocations(t *testing.T) {
 			}
 			ReplyEthernet(out[:], f, &p)
 		}
-		(&IPv4Header{}).Put(out[:])
-		(&IPv6Header{}).Put(out[:])
+		PutIPv4(out[:], 0, 0, 0, 0, 0, 0)
+		PutIPv6(out[:], 0, 0, 0, 0, &Addr{}, &Addr{})
 		(&UDPHeader{}).Put(out[:])
 		(&BTH{}).Put(out[:])
 	})

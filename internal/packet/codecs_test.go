@@ -35,15 +35,6 @@ var codecs = []codec{
 	codecOf("AETH", "\x61\xab\xcd\xef", AETH{Syndrome: 0x61, MSN: 0xabcdef}, DecodeAETH, func(h *AETH, b []byte) { h.Put(b) }),
 	codecOf("RETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10",
 		RETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, DMALength: 0x0d0e0f10}, DecodeRETH, (*RETH).Put),
-	codecOf("ImmDt", "\x01\x02\x03\x04", ImmDt{0x01020304}, func(b []byte) ImmDt { return ImmDt{be.Uint32(b)} }, func(h *ImmDt, b []byte) { h.Put(b) }),
-	codecOf("AtomicETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10\x11\x12\x13\x14"+"\x15\x16\x17\x18\x19\x1a\x1b\x1c",
-		AtomicETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, SwapAdd: 0x0d0e0f1011121314, Compare: 0x15161718191a1b1c},
-		func(b []byte) AtomicETH {
-			return AtomicETH{be.Uint64(b), be.Uint32(b[8:]), be.Uint64(b[12:]), be.Uint64(b[20:])}
-		}, (*AtomicETH).Put),
-	codecOf("AtomicAckETH", "\x01\x02\x03\x04\x05\x06\x07\x08", AtomicAckETH{0x0102030405060708},
-		func(b []byte) AtomicAckETH { return AtomicAckETH{be.Uint64(b)} },
-		func(h *AtomicAckETH, b []byte) { h.Put(b) }),
 	codecOf("Long-haul CNP",
 		"\xb4\xa5\x00\x1e"+ // level 180; 10 Rate Reduce, 100101 reserved; parameter 30
 			"\x01\x00\x00\x64"+ // source QP, 32 bits

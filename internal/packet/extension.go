@@ -65,9 +65,6 @@ const (
 // TimestampLen is the length in octets of a timestamp object's payload.
 const TimestampLen = 8
 
-// MaxObjectPayload is the longest payload in octets that an object's length can express.
-const MaxObjectPayload = 0xffff - ObjectHeaderLen
-
 // Object is an Extension Object (draft-tian 6.1.1, figure 4; RFC 4884 8):
 //
 //	 0                   1                   2                   3
@@ -89,7 +86,7 @@ func (o *Object) Len() int { return paddedLen(ObjectHeaderLen + len(o.Payload)) 
 
 func paddedLen(n int) int { return (n + 3) &^ 3 }
 
-// Put writes Len() octets. The payload is at most MaxObjectPayload octets long.
+// Put writes Len() octets. The payload is at most 65,531 octets long.
 func (o *Object) Put(b []byte) {
 	b = b[:o.Len()]
 	binary.BigEndian.PutUint16(b, uint16(ObjectHeaderLen+len(o.Payload)))

@@ -136,9 +136,9 @@ func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
 // seedStacks have what the captures lack.
 var seedStacks = []stack{
 	{family: 4, tags: []tag{{0x8100, 5}}, opcode: UDSendOnly, ecn: ECT0},
-	{family: 4, options: make([]byte, 8), opcode: RDWriteOnlyImm, ecn: ECT1},
+	{family: 4, options: make([]byte, 8), opcode: RD | RCWriteOnlyImm, ecn: ECT1},
 	{family: 4, frag: 0x2000, opcode: RCSendOnly},
-	{family: 6, tags: []tag{{0x88a8, 5}, {0x8100, 6}}, opcode: XRCCmpSwap},
+	{family: 6, tags: []tag{{0x88a8, 5}, {0x8100, 6}}, opcode: XRC | RCCmpSwap},
 	{family: 6, ext: []extHeader{{0, make([]byte, 6)}, {43, make([]byte, 14)}, {60, fastCNPOption}}, opcode: CNP, payload: 16},
 	{family: 6, ext: []extHeader{{44, []byte{0, 0, 1, 2, 3, 4}}, {51, make([]byte, 10)}}, opcode: CNP, bthFlags: 0x60, payload: 12},
 	{family: 6, ext: []extHeader{{44, []byte{0, 1, 1, 2, 3, 4}}}, opcode: RCSendOnly},

@@ -89,7 +89,7 @@ func TestFrameLenRules(t *testing.T) {
 		{family: 6, opcode: RCSendOnly, payload: 4},
 		{family: 4, opcode: RCWriteOnlyImm, payload: 4},
 		{family: 6, opcode: RCWriteOnlyImm, payload: 4},
-		{family: 6, opcode: UDSendOnlyImm, payload: 4, ext: []extHeader{{60, fastCNPOption}}, tags: []tag{{0x8100, 1}}},
+		{family: 6, opcode: UD | RCSendOnlyImm, payload: 4, ext: []extHeader{{60, fastCNPOption}}, tags: []tag{{0x8100, 1}}},
 	} {
 		f, want := s.build()
 		longer := append(bytes.Clone(f), make([]byte, 32)...)

@@ -66,7 +66,7 @@ const (
 	ipv4MFOffset = 0x3fff // More Fragments and the fragment offset: 0 for a whole datagram
 )
 
-// IPv4Header has the caller's fields of the IPv4 header of a packet it builds (RFC 791 3.1):
+// PutIPv4 writes an IPv4 header of 20 octets (RFC 791 3.1):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -82,21 +82,9 @@ const (
 //	|                      Destination Address                      |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //	|                    Options (IHL > 5)                          |
-type IPv4Header struct {
-	TotalLen uint16 // octets, header included
-	DSCP     uint8  // 6 bits
-	TTL      uint8
-	Proto    uint8
-	Src, Dst Addr // IPv4-mapped
-}
-
-// Put writes 20 octets: no options, Not-ECT, Don't Fragment, Identification 0 (an atomic datagram, RFC 6864 4.1), and the
-// header checksum.
-func (h *IPv4Header) Put(b []byte) {
-	PutIPv4(b, h.TotalLen, h.DSCP<<2, h.TTL, h.Proto, uint32(h.Src.Lo), uint32(h.Dst.Lo))
-}
-
-// PutIPv4 is Put without an IPv4Header value. class is DSCP and ECN.
+//
+// class is DSCP and ECN, and totalLen includes the header. There are no options; Don't Fragment is set, Identification is 0 (an atomic datagram, RFC
+// 6864 4.1), and the checksum is right.
 func PutIPv4(b []byte, totalLen uint16, class, ttl, proto uint8, src, dst uint32) {
 	b = b[:IPv4Len]
 	first := 0x45<<56 | uint64(class)<<48 | uint64(totalLen)<<32 | ipv4DF
@@ -138,7 +126,7 @@ const IPv6Len = 40
 // in an atomic fragment.
 const ipv6OffsetMF = 0xfff9
 
-// IPv6Header has the caller's fields of the IPv6 header of a packet it builds (RFC 8200 3):
+// PutIPv6 writes an IPv6 header of 40 octets (RFC 8200 3):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -155,20 +143,8 @@ const ipv6OffsetMF = 0xfff9
 //	+                 Destination Address (16 octets)               +
 //	|                                                               |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type IPv6Header struct {
-	PayloadLen uint16 // octets after this header, extension headers included
-	DSCP       uint8  // 6 bits
-	NextHeader uint8
-	HopLimit   uint8
-	Src, Dst   Addr
-}
-
-// Put writes 40 octets: Not-ECT, flow label 0.
-func (h *IPv6Header) Put(b []byte) {
-	PutIPv6(b, h.PayloadLen, h.DSCP<<2, h.NextHeader, h.HopLimit, &h.Src, &h.Dst)
-}
-
-// PutIPv6 is Put without an IPv6Header value. class is DSCP and ECN.
+//
+// class is DSCP and ECN, payloadLen counts the octets after this header, and the flow label is 0.
 func PutIPv6(b []byte, payloadLen uint16, class, next, hopLimit uint8, src, dst *Addr) {
 	b = b[:IPv6Len]
 	binary.BigEndian.PutUint64(b, 6<<60|uint64(class)<<52|uint64(payloadLen)<<16|uint64(next)<<8|uint64(hopLimit))

@@ -11,12 +11,13 @@ import (
 func addr(s string) Addr { return AddrFrom(netip.MustParseAddr(s)) }
 
 func TestPutHeaders(t *testing.T) {
+	from, to := addr("2001:db8::1"), addr("fd00:18::2")
 	for _, c := range []struct {
 		name string
 		put  func(b []byte)
 		want string
 	}{
-		{"IPv4", (&IPv4Header{TotalLen: 60, DSCP: 48, TTL: 64, Proto: ProtoUDP, Src: addr("192.0.2.1"), Dst: addr("198.51.100.2")}).Put,
+		{"IPv4", func(b []byte) { PutIPv4(b, 60, 48<<2, 64, ProtoUDP, 0xc0000201, 0xc6336402) },
 			"\x45" + // version 4, IHL 5
 				"\xc0" + // DSCP 48, Not-ECT
 				"\x00\x3c" + // total length 60
@@ -25,8 +26,7 @@ func TestPutHeaders(t *testing.T) {
 				"\x40\x11" + // TTL 64, UDP
 				"\x4d\xba" + // checksum: 45c0+003c+4000+4011+c000+0201+c633+6402 = 2b243 -> b245 -> complement 4dba
 				"\xc0\x00\x02\x01" + "\xc6\x33\x64\x02"},
-		{"IPv6", (&IPv6Header{PayloadLen: 64, DSCP: 48, NextHeader: ProtoDestOpts, HopLimit: 64,
-			Src: addr("2001:db8::1"), Dst: addr("fd00:18::2")}).Put,
+		{"IPv6", func(b []byte) { PutIPv6(b, 64, 48<<2, ProtoDestOpts, 64, &from, &to) },
 			"\x6c\x00\x00\x00" + // version 6, DSCP 48, Not-ECT, flow label 0
 				"\x00\x40" + // payload length 64
 				"\x3c\x40" + // Destination Options, hop limit 64

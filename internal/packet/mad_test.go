@@ -168,8 +168,8 @@ func TestCMOfCaptures(t *testing.T) {
 func TestRoles(t *testing.T) {
 	for o, want := range map[Opcode]Role{
 		RCSendFirst: Request, RCWriteOnly: Request, RCReadRequest: ReadRequest, RCCmpSwap: Request, RCAcknowledge: Response,
-		RCReadRespMiddle: Response, RCAtomicAcknowledge: Response, UCWriteLast: Request, XRCReadRequest: ReadRequest, XRCAcknowledge: Response,
-		UDSendOnly: NoRole, CNP: NoRole, RDAcknowledge: NoRole, 0xff: NoRole, 0x2c: NoRole,
+		RCReadRespMiddle: Response, RCAtomicAcknowledge: Response, UC | RCWriteLast: Request, XRC | RCReadRequest: ReadRequest, XRC | RCAcknowledge: Response,
+		UDSendOnly: NoRole, CNP: NoRole, RD | RCAcknowledge: NoRole, 0xff: NoRole, 0x2c: NoRole,
 	} {
 		if got := o.Role(); got != want {
 			t.Errorf("%v has role %d, want %d", o, got, want)

@@ -155,35 +155,17 @@ func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 // hasDestOption looks for a Fast CNP option in each Destination Options header of a packet whose extension headers are valid up to p.L4. It
 // checks all such headers: the domain filter must find every option that a receiver finds.
 func hasDestOption(b []byte, p *Parsed, c *CodePoints) bool {
-	next, off := b[p.L3+6], int(p.L3)+IPv6Len
-	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
-		end := off + extHeaderLen(next, b[off+1])
-		if next == ProtoDestOpts && hasOption(b[off+2:end], c.FastCNPOption, c.FastCNPTraceOption) {
-			return true
+	for next, header := range extHeaders(b, p) {
+		if next != ProtoDestOpts {
+			continue
 		}
-		next, off = b[off], end
-	}
-	return false
-}
-
-// optPad1 is the one option without a length octet (RFC 8200 4.2).
-const optPad1 = 0
-
-// hasOption reports whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of either type. Each iteration uses at
-// least one octet.
-func hasOption(options []byte, either, other uint8) bool {
-	for len(options) > 0 {
-		size := 1
-		if options[0] != optPad1 {
-			if len(options) < 2 || len(options) < 2+int(options[1]) {
-				return false
+		list := header[2:]
+		for o, size := NextOption(list); size > 0; o, size = NextOption(list) { // each uses at least one of at most 2,046 octets
+			if o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption {
+				return true
 			}
-			size = 2 + int(options[1])
+			list = list[size:]
 		}
-		if options[0] == either || options[0] == other {
-			return true
-		}
-		options = options[size:]
 	}
 	return false
 }

@@ -32,78 +32,16 @@ const (
 	RCAtomicWrite        Opcode = 0x1d // IBTA Annex A19
 )
 
-// Opcodes of the Unreliable Connection (UC) service.
+// Transport services: the three high bits of an opcode. The operations of UC, RD and XRC are those of RC: UC|RCSendOnly is UC's SEND Only.
 const (
-	UCSendFirst    Opcode = 0x20
-	UCSendMiddle   Opcode = 0x21
-	UCSendLast     Opcode = 0x22
-	UCSendLastImm  Opcode = 0x23
-	UCSendOnly     Opcode = 0x24
-	UCSendOnlyImm  Opcode = 0x25
-	UCWriteFirst   Opcode = 0x26
-	UCWriteMiddle  Opcode = 0x27
-	UCWriteLast    Opcode = 0x28
-	UCWriteLastImm Opcode = 0x29
-	UCWriteOnly    Opcode = 0x2a
-	UCWriteOnlyImm Opcode = 0x2b
+	UC  Opcode = 0x20 // Unreliable Connection
+	RD  Opcode = 0x40 // Reliable Datagram
+	UD  Opcode = 0x60 // Unreliable Datagram
+	XRC Opcode = 0xa0 // Extended Reliable Connection (IBTA Annex A14)
 )
 
-// Opcodes of the Reliable Datagram (RD) service.
+// UDSendOnly is the operation of nearly all datagrams, and CNP the congestion notification packet.
 const (
-	RDSendFirst         Opcode = 0x40
-	RDSendMiddle        Opcode = 0x41
-	RDSendLast          Opcode = 0x42
-	RDSendLastImm       Opcode = 0x43
-	RDSendOnly          Opcode = 0x44
-	RDSendOnlyImm       Opcode = 0x45
-	RDWriteFirst        Opcode = 0x46
-	RDWriteMiddle       Opcode = 0x47
-	RDWriteLast         Opcode = 0x48
-	RDWriteLastImm      Opcode = 0x49
-	RDWriteOnly         Opcode = 0x4a
-	RDWriteOnlyImm      Opcode = 0x4b
-	RDReadRequest       Opcode = 0x4c
-	RDReadRespFirst     Opcode = 0x4d
-	RDReadRespMiddle    Opcode = 0x4e
-	RDReadRespLast      Opcode = 0x4f
-	RDReadRespOnly      Opcode = 0x50
-	RDAcknowledge       Opcode = 0x51
-	RDAtomicAcknowledge Opcode = 0x52
-	RDCmpSwap           Opcode = 0x53
-	RDFetchAdd          Opcode = 0x54
-	RDResync            Opcode = 0x55
-)
-
-// Opcodes of the Unreliable Datagram (UD) service, and the congestion notification packet.
-const (
-	UDSendOnly    Opcode = 0x64
-	UDSendOnlyImm Opcode = 0x65
-	CNP           Opcode = 0x81 // IBTA Annex A17
-)
-
-// Opcodes of the Extended Reliable Connection (XRC) service (IBTA Annex A14).
-const (
-	XRCSendFirst          Opcode = 0xa0
-	XRCSendMiddle         Opcode = 0xa1
-	XRCSendLast           Opcode = 0xa2
-	XRCSendLastImm        Opcode = 0xa3
-	XRCSendOnly           Opcode = 0xa4
-	XRCSendOnlyImm        Opcode = 0xa5
-	XRCWriteFirst         Opcode = 0xa6
-	XRCWriteMiddle        Opcode = 0xa7
-	XRCWriteLast          Opcode = 0xa8
-	XRCWriteLastImm       Opcode = 0xa9
-	XRCWriteOnly          Opcode = 0xaa
-	XRCWriteOnlyImm       Opcode = 0xab
-	XRCReadRequest        Opcode = 0xac
-	XRCReadRespFirst      Opcode = 0xad
-	XRCReadRespMiddle     Opcode = 0xae
-	XRCReadRespLast       Opcode = 0xaf
-	XRCReadRespOnly       Opcode = 0xb0
-	XRCAcknowledge        Opcode = 0xb1
-	XRCAtomicAcknowledge  Opcode = 0xb2
-	XRCCmpSwap            Opcode = 0xb3
-	XRCFetchAdd           Opcode = 0xb4
-	XRCSendLastInvalidate Opcode = 0xb6
-	XRCSendOnlyInvalidate Opcode = 0xb7
+	UDSendOnly        = UD | RCSendOnly
+	CNP        Opcode = 0x81 // IBTA Annex A17
 )

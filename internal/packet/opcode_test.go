@@ -123,7 +123,7 @@ func TestOpcodes(t *testing.T) {
 
 func TestOpcodeTransport(t *testing.T) {
 	for o, want := range map[Opcode]string{
-		RCSendFirst: "RC", RCAtomicWrite: "RC", UCWriteOnlyImm: "UC", RDResync: "RD", UDSendOnly: "UD", CNP: "CNP", XRCFetchAdd: "XRC",
+		RCSendFirst: "RC", RCAtomicWrite: "RC", UC | RCWriteOnlyImm: "UC", 0x55: "RD", UDSendOnly: "UD", CNP: "CNP", XRC | RCFetchAdd: "XRC",
 		0x15: "", 0x60: "", 0x80: "", 0x82: "", 0xc0: "", 0xff: "",
 	} {
 		if got := o.Transport(); got != want {
@@ -141,10 +141,10 @@ func TestOpcodeHeaderOrder(t *testing.T) {
 		h    Headers
 		want int
 	}{
-		{RDWriteOnlyImm, HasRDETH, 0}, {RDWriteOnlyImm, HasDETH, 4}, {RDWriteOnlyImm, HasRETH, 12}, {RDWriteOnlyImm, HasImmDt, 28},
-		{XRCWriteOnlyImm, HasXRCETH, 0}, {XRCWriteOnlyImm, HasRETH, 4}, {XRCWriteOnlyImm, HasImmDt, 20},
+		{RD | RCWriteOnlyImm, HasRDETH, 0}, {RD | RCWriteOnlyImm, HasDETH, 4}, {RD | RCWriteOnlyImm, HasRETH, 12}, {RD | RCWriteOnlyImm, HasImmDt, 28},
+		{XRC | RCWriteOnlyImm, HasXRCETH, 0}, {XRC | RCWriteOnlyImm, HasRETH, 4}, {XRC | RCWriteOnlyImm, HasImmDt, 20},
 		{RCAtomicAcknowledge, HasAETH, 0}, {RCAtomicAcknowledge, HasAtomicAckETH, 4},
-		{UDSendOnlyImm, HasDETH, 0}, {UDSendOnlyImm, HasImmDt, 8},
+		{UD | RCSendOnlyImm, HasDETH, 0}, {UD | RCSendOnlyImm, HasImmDt, 8},
 		{RCFlush, HasFETH, 0}, {RCFlush, HasRETH, 4},
 		{RCSendOnlyInvalidate, HasIETH, 0}, {RCCmpSwap, HasAtomicETH, 0},
 	} {

@@ -66,22 +66,20 @@ func OptionsHeader(b []byte, off, limit int) []byte {
 // no option exceeds its header. skippable: a node that knows only the Fast CNP options may continue with the packet (RFC 8200 4.2). b is
 // the frame that was parsed, at least up to p.L4.
 func OptionsOK(b []byte, p *Parsed, c *CodePoints) (whole, skippable bool) {
-	next, off := b[p.L3+6], int(p.L3)+IPv6Len
 	skippable = true
-	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
-		end := off + extHeaderLen(next, b[off+1])
-		if next == ProtoHopByHop || next == ProtoDestOpts {
-			for list := b[off+2 : end]; len(list) > 0; { // each iteration uses at least one of at most 2,046 octets
-				o, size := NextOption(list)
-				if size == 0 {
-					return false, skippable
-				}
-				known := next == ProtoDestOpts && (o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption)
-				skippable = skippable && (known || o.Skippable())
-				list = list[size:]
-			}
+	for next, header := range extHeaders(b, p) {
+		if next != ProtoHopByHop && next != ProtoDestOpts {
+			continue
 		}
-		next, off = b[off], end
+		for list := header[2:]; len(list) > 0; { // each iteration uses at least one of at most 2,046 octets
+			o, size := NextOption(list)
+			if size == 0 {
+				return false, skippable
+			}
+			known := next == ProtoDestOpts && (o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption)
+			skippable = skippable && (known || o.Skippable())
+			list = list[size:]
+		}
 	}
 	return true, skippable
 }
@@ -103,7 +101,11 @@ func SourceRouted(b []byte, p *Parsed) bool {
 	case 4:
 		return routed4(b, p)
 	case 6:
-		return routed6(b, p)
+		for next, header := range extHeaders(b, p) {
+			if next == ProtoRouting && header[3] != 0 {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -124,17 +126,6 @@ func routed4(b []byte, p *Parsed) bool {
 			return true
 		}
 		at += int(b[at+1])
-	}
-	return false
-}
-
-func routed6(b []byte, p *Parsed) bool {
-	next, off := b[p.L3+6], int(p.L3)+IPv6Len
-	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
-		if next == ProtoRouting && b[off+3] != 0 {
-			return true
-		}
-		next, off = b[off], off+extHeaderLen(next, b[off+1])
 	}
 	return false
 }

@@ -5,7 +5,10 @@
 // understand is of Kind Other or IP.
 package packet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // maxExtHeaders bounds the IPv6 extension headers that Parse skips; with more, the upper layer is unknown.
 const maxExtHeaders = 8
@@ -158,6 +161,21 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 		next = h[0]
 	}
 	parseUpper(b, next, off, end, p)
+}
+
+// extHeaders are the extension headers that Parse has skipped, with their types; none if p.L4 is 0. At least 8 octets of each are in b, the
+// frame that was parsed.
+func extHeaders(b []byte, p *Parsed) iter.Seq2[uint8, []byte] {
+	return func(yield func(uint8, []byte) bool) {
+		next, off := b[p.L3+6], int(p.L3)+IPv6Len
+		for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
+			end := off + extHeaderLen(next, b[off+1])
+			if !yield(next, b[off:min(end, len(b))]) {
+				return
+			}
+			next, off = b[off], end
+		}
+	}
 }
 
 // isExtHeader reports whether a Next Header value is an extension header that Parse skips.

@@ -129,14 +129,15 @@ func TestSecondOpinionBuilt(t *testing.T) {
 	ethernet := []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02")
 	v4 := append(bytes.Clone(ethernet), 0x08, 0x00)
 	v4 = append(v4, make([]byte, IPv4Len+UDPLen+BTHLen+16+ICRCLen)...)
-	(&IPv4Header{TotalLen: 60, DSCP: 48, TTL: 64, Proto: ProtoUDP, Src: addr("192.0.2.1"), Dst: addr("198.51.100.2")}).Put(v4[14:])
+	PutIPv4(v4[14:], 60, 48<<2, 64, ProtoUDP, 0xc0000201, 0xc6336402)
 	(&UDPHeader{SrcPort: 0xc123, DstPort: RoCEv2Port, Length: 40}).Put(v4[34:])
 	(&BTH{Opcode: CNP, PKey: DefaultPKey, Flags: BECN, DestQP: 0x123456}).Put(v4[42:])
 	PutICRC(v4, 14, 42, 70, true)
 
 	v6 := append(bytes.Clone(ethernet), 0x86, 0xdd)
 	v6 = append(v6, make([]byte, IPv6Len+UDPLen+BTHLen+12+ICRCLen)...)
-	(&IPv6Header{PayloadLen: 36, DSCP: 48, NextHeader: ProtoUDP, HopLimit: 64, Src: addr("2001:db8::1"), Dst: addr("fd00::2")}).Put(v6[14:])
+	from, to := addr("2001:db8::1"), addr("fd00::2")
+	PutIPv6(v6[14:], 36, 48<<2, ProtoUDP, 64, &from, &to)
 	(&UDPHeader{SrcPort: 0xc123, DstPort: RoCEv2Port, Length: 36}).Put(v6[54:])
 	(&BTH{Opcode: CNP, PKey: DefaultPKey, Flags: BECN | ExtensionBit, DestQP: 0x123456}).Put(v6[62:])
 	PutICRC(v6, 14, 62, 86, true)
@@ -151,16 +152,16 @@ func TestSecondOpinionBuilt(t *testing.T) {
 
 func TestSecondOpinionICMPv6(t *testing.T) {
 	var frames [][]byte
+	from, to := addr("2001:db8::1"), addr("fd00:18::2")
 	for n := ICMPv6Len; n < 40; n++ {
 		f := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x86\xdd"), make([]byte, IPv6Len+n)...)
-		h := IPv6Header{PayloadLen: uint16(n), NextHeader: ProtoICMPv6, HopLimit: 64, Src: addr("2001:db8::1"), Dst: addr("fd00:18::2")}
-		h.Put(f[14:])
+		PutIPv6(f[14:], uint16(n), 0, ProtoICMPv6, 64, &from, &to)
 		msg := f[14+IPv6Len:]
 		msg[0] = 200
 		for i := ICMPv6Len; i < n; i++ {
 			msg[i] = byte(i * 37)
 		}
-		be.PutUint16(msg[2:], ICMPv6Checksum(h.Src, h.Dst, msg))
+		be.PutUint16(msg[2:], ICMPv6Checksum(from, to, msg))
 		frames = append(frames, f)
 	}
 	for i, o := range secondOpinions(t, frames) {

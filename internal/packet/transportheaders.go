@@ -6,13 +6,13 @@ import "encoding/binary"
 const (
 	RDETHLen        = 4 // reliable datagram (IBTA 9.3.1): EE-Context, 24 bits
 	DETHLen         = 8
-	XRCETHLen       = 4
+	XRCETHLen       = 4 // extended reliable connection (IBTA Annex A14): shared receive queue, 24 bits
 	FETHLen         = 4 // flush (IBTA Annex A19), in front of its RETH: selectivity level and placement type, 2 and 4 bits
 	RETHLen         = 16
-	AtomicETHLen    = 28
+	AtomicETHLen    = 28 // IBTA 9.3.4: virtual address, remote key, data to swap or add, data to compare
 	AETHLen         = 4
-	AtomicAckETHLen = 8
-	ImmDtLen        = 4
+	AtomicAckETHLen = 8 // IBTA 9.3.5.3: original data
+	ImmDtLen        = 4 // immediate data (IBTA 9.3.6)
 	IETHLen         = 4 // invalidate (IBTA 9.3.7): remote key
 )
 
@@ -42,20 +42,6 @@ func DecodeDETH(b []byte) DETH {
 	_ = b[DETHLen-1]
 	return DETH{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]) & 0xffffff}
 }
-
-// XRCETH is the Extended Reliable Connection Extended Transport Header (IBTA Annex A14): XRC requests.
-//
-//	 0                   1                   2                   3
-//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|   Reserved    |                    XRCSRQ                     |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type XRCETH struct {
-	XRCSRQ uint32 // the shared receive queue, 24 bits
-}
-
-// Put writes 4 octets.
-func (h XRCETH) Put(b []byte) { binary.BigEndian.PutUint32(b, h.XRCSRQ&0xffffff) }
 
 // RETH is the RDMA Extended Transport Header (IBTA 9.3.3): RDMA WRITE First and Only, RDMA READ Request.
 //
@@ -90,41 +76,6 @@ func DecodeRETH(b []byte) RETH {
 	return RETH{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
 }
 
-// AtomicETH is the Atomic Extended Transport Header (IBTA 9.3.4): CmpSwap and FetchAdd.
-//
-//	 0                   1                   2                   3
-//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                                                               |
-//	+                        Virtual Address                        +
-//	|                                                               |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                          Remote Key                           |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                                                               |
-//	+                      Swap (or Add) Data                       +
-//	|                                                               |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                                                               |
-//	+                         Compare Data                          +
-//	|                                                               |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type AtomicETH struct {
-	VirtualAddress uint64
-	RKey           uint32
-	SwapAdd        uint64
-	Compare        uint64 // CmpSwap only
-}
-
-// Put writes 28 octets.
-func (h *AtomicETH) Put(b []byte) {
-	_ = b[AtomicETHLen-1]
-	binary.BigEndian.PutUint64(b, h.VirtualAddress)
-	binary.BigEndian.PutUint32(b[8:], h.RKey)
-	binary.BigEndian.PutUint64(b[12:], h.SwapAdd)
-	binary.BigEndian.PutUint64(b[20:], h.Compare)
-}
-
 // AETH is the ACK Extended Transport Header (IBTA 9.3.5, 9.7.5): acknowledgements and all RDMA READ responses but Middle.
 //
 //	 0                   1                   2                   3
@@ -154,33 +105,3 @@ func (h AETH) IsRNRNAK() bool { return h.Syndrome>>5 == 1 }
 
 // IsNAK reports whether the syndrome is a negative acknowledgement: a sequence error, an invalid request or a similar error.
 func (h AETH) IsNAK() bool { return h.Syndrome>>5 == 3 }
-
-// AtomicAckETH is the Atomic ACK Extended Transport Header (IBTA 9.3.5.3), after the AETH of an ATOMIC Acknowledge.
-//
-//	 0                   1                   2                   3
-//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                                                               |
-//	+                     Original Remote Data                      +
-//	|                                                               |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type AtomicAckETH struct {
-	Original uint64
-}
-
-// Put writes 8 octets.
-func (h AtomicAckETH) Put(b []byte) { binary.BigEndian.PutUint64(b, h.Original) }
-
-// ImmDt is the Immediate Data header (IBTA 9.3.6): the operations "with Immediate".
-//
-//	 0                   1                   2                   3
-//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|                        Immediate Data                         |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type ImmDt struct {
-	Data uint32
-}
-
-// Put writes 4 octets.
-func (h ImmDt) Put(b []byte) { binary.BigEndian.PutUint32(b, h.Data) }

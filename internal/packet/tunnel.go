@@ -173,16 +173,13 @@ func (l *payload) afterVXLAN(b []byte) {
 
 // segments reports whether a parsed IP packet has a Segment Routing Header (RFC 8754 2).
 func segments(b []byte, p *Parsed) bool {
-	if p.Family != 6 {
-		return false
-	}
-	const srh = 4                             // Routing Type
-	next, off := b[p.L3+6], int(p.L3)+IPv6Len // Parse has read these headers, so they are in b
-	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
-		if next == ProtoRouting && b[off+2] == srh {
-			return true
+	const srh = 4 // Routing Type
+	if p.Family == 6 {
+		for next, header := range extHeaders(b, p) {
+			if next == ProtoRouting && header[2] == srh {
+				return true
+			}
 		}
-		next, off = b[off], off+extHeaderLen(next, b[off+1])
 	}
 	return false
 }

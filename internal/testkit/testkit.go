@@ -49,16 +49,11 @@ func (r RoCE) Frame() []byte {
 	b = append(b, make([]byte, size-len(b))...)
 	if src.Is4() {
 		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv4)
-		h := packet.IPv4Header{TotalLen: uint16(size - l3), DSCP: r.DSCP, TTL: 63, Proto: packet.ProtoUDP,
-			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
-		h.Put(b[l3:])
-		SetECN(b, l3, r.ECN)
+		packet.PutIPv4(b[l3:], uint16(size-l3), r.DSCP<<2|r.ECN, 63, packet.ProtoUDP, uint32(packet.AddrFrom(src).Lo), uint32(packet.AddrFrom(dst).Lo))
 	} else {
 		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv6)
-		h := packet.IPv6Header{PayloadLen: uint16(size - l4), DSCP: r.DSCP, NextHeader: packet.ProtoUDP, HopLimit: 63,
-			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
-		h.Put(b[l3:])
-		SetECN(b, l3, r.ECN)
+		from, to := packet.AddrFrom(src), packet.AddrFrom(dst)
+		packet.PutIPv6(b[l3:], uint16(size-l4), r.DSCP<<2|r.ECN, packet.ProtoUDP, 63, &from, &to)
 	}
 	udp := packet.UDPHeader{SrcPort: r.SrcPort, DstPort: packet.RoCEv2Port, Length: uint16(size - l4)}
 	udp.Put(b[l4:])
@@ -110,9 +105,7 @@ func VXLAN(frame []byte, vni uint32, ecn uint8, back bool) []byte {
 	l3 := packet.EthernetLen
 	b := append(binary.BigEndian.AppendUint16(tunnelLink[:len(tunnelLink):len(tunnelLink)], packet.EtherTypeIPv4), make([]byte, headers)...)
 	b = append(b, frame...)
-	ip := packet.IPv4Header{TotalLen: uint16(len(b) - l3), TTL: 63, Proto: packet.ProtoUDP, Src: src, Dst: dst}
-	ip.Put(b[l3:])
-	SetECN(b, l3, ecn)
+	packet.PutIPv4(b[l3:], uint16(len(b)-l3), ecn, 63, packet.ProtoUDP, uint32(src.Lo), uint32(dst.Lo))
 	l4 := l3 + packet.IPv4Len
 	udp := packet.UDPHeader{SrcPort: 0xc0de, DstPort: 4789, Length: uint16(len(b) - l4)}
 	udp.Put(b[l4:])

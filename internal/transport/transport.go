@@ -101,10 +101,10 @@ type Service uint8
 
 // Transport services.
 const (
-	RC  = Service(packet.RCSendFirst)
-	UC  = Service(packet.UCSendFirst)
-	UD  = Service(packet.UDSendOnly &^ packet.RCSendOnly)
-	XRC = Service(packet.XRCSendFirst)
+	RC  = Service(0)
+	UC  = Service(packet.UC)
+	UD  = Service(packet.UD)
+	XRC = Service(packet.XRC)
 )
 
 // reliable reports whether requests of the service are acknowledged.

@@ -99,14 +99,15 @@ func ReadFlows(name string, file []byte) ([]Flow, error) {
 
 // words are the words of a file with their line numbers.
 type words struct {
-	name  string
-	rest  []byte
-	line  int // of the last word read
-	lines int // read so far
-	err   error
+	name   string
+	rest   []byte
+	lines  int      // read so far
+	inLine []string // words of the last of them that are left
+	line   int      // of the last word read
+	err    error
 }
 
-func newWords(name string, file []byte) *words { return &words{name: name, rest: file, lines: 1} }
+func newWords(name string, file []byte) *words { return &words{name: name, rest: file} }
 
 func (w *words) where() string { return w.name + ":" + strconv.Itoa(max(w.line, 1)) }
 
@@ -128,38 +129,19 @@ func (w *words) fail(word, what, expected string) {
 
 // next returns the next word, "" at the end of the file.
 func (w *words) next() string {
-	w.skip()
-	if len(w.rest) == 0 {
-		return ""
-	}
-	w.line = w.lines
-	end := bytes.IndexAny(w.rest, " \t\r\n#")
-	if end < 0 {
-		end = len(w.rest)
-	}
-	word := string(w.rest[:end])
-	w.rest = w.rest[end:]
-	return word
-}
-
-// skip skips white space and comments.
-func (w *words) skip() {
-	for {
-		w.skipTo(bytes.IndexFunc(w.rest, func(c rune) bool { return !strings.ContainsRune(" \t\r\n", c) }))
-		if len(w.rest) == 0 || w.rest[0] != '#' {
-			return
+	for len(w.inLine) == 0 {
+		if len(w.rest) == 0 {
+			return ""
 		}
-		w.skipTo(bytes.IndexByte(w.rest, '\n'))
+		var line []byte
+		line, w.rest, _ = bytes.Cut(w.rest, []byte("\n"))
+		text, _, _ := strings.Cut(string(line), "#")
+		w.inLine = strings.Fields(text)
+		w.lines++
 	}
-}
-
-// skipTo skips this many bytes, -1 for all.
-func (w *words) skipTo(n int) {
-	if n < 0 {
-		n = len(w.rest)
-	}
-	w.lines += bytes.Count(w.rest[:n], []byte("\n"))
-	w.rest = w.rest[n:]
+	word := w.inLine[0]
+	w.inLine, w.line = w.inLine[1:], w.lines
+	return word
 }
 
 func (w *words) integer(what string, least, most int) int {

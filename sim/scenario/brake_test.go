@@ -20,7 +20,7 @@ func TestBrake(t *testing.T) {
 		least               float64 // Gbps that hosts 2 and 3 send each, without loss in the queue
 	}{
 		{"no pacing", ignores, "", 1, []int{0, 1}, 0},
-		{"pacing", ignores, pacing, 1, []int{0, 1}, 0.95 * 12.5},
+		{"pacing", ignores, pacing, 2, []int{0, 1}, 0.95 * 12.5}, // at 1 us, host 1 gives up before it counts as unresponsive
 		{"all obey, loop of 1 ms", "", pacing, 250, nil, 0.95 * 12.5},
 		{"slow NICs", "nic: slow-measured", "", 1, nil, 0},
 		{"slow NICs, pacing", "nic: slow-measured", pacing, 1, nil, 0},

@@ -16,6 +16,10 @@ type Drawn struct {
 	Summary string
 	Text    []byte // the scenario
 	WAN     uint64 // rate, bit/s
+
+	senders, bytes int     // bytes of each
+	host           uint64  // rate, bit/s
+	loop           float64 // ns
 }
 
 // NICSet is the parameters that NICs are drawn from, each as likely as the next.
@@ -93,7 +97,10 @@ traffic:
 	for i := range senders {
 		text += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: %dB}\n", i, senders+i, bytes)
 	}
-	return Drawn{name, fmt.Sprintf("%d x %dG into %dG, RTT %d ms, loop %.0f us", senders, host, wan, rtt, loop), []byte(text), uint64(wan) * 1e9}
+	return Drawn{
+		Name: name, Summary: fmt.Sprintf("%d x %dG into %dG, RTT %d ms, loop %.0f us", senders, host, wan, rtt, loop), Text: []byte(text), WAN: uint64(wan) * 1e9,
+		senders: senders, bytes: bytes, host: uint64(host) * 1e9, loop: loop * 1000,
+	}
 }
 
 func one[T any](r *splitmix.Rand, of []T) T { return of[r.Below(uint64(len(of)))] }

@@ -8,14 +8,12 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -32,9 +30,9 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 	if section == nil {
 		return g, s.doc.Err()
 	}
-	c, err := s.configured(p, section, r)
-	if err != nil {
-		return g, err
+	c := s.configuration(p, section, s.gatewayYAML(p, section, r))
+	if c == nil {
+		return g, s.doc.Err()
 	}
 	workers := int(section.Workers)
 	settings, err := assemble.Settings(c, workers, s.Seed(), nil)
@@ -74,11 +72,10 @@ func (s *Scenario) section(p *place) *gatewaySection {
 	return nil
 }
 
-// configuration makes a gateway's configuration from its section. Keys that the section leaves out come from the network. There are two
-// ports, the fabric port first.
-func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Config {
+// configuration reads the configuration of the gateway at a place. There are two ports, the fabric port first.
+func (s *Scenario) configuration(p *place, section *gatewaySection, root *yaml.Node) *config.Config {
 	e := &section.Config
-	c := config.Embedded(s.doc, e, s.filled(p, section))
+	c := config.Embedded(s.doc, e, root)
 	if c == nil {
 		return nil
 	}
@@ -94,13 +91,14 @@ func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Conf
 	return c
 }
 
-// filled is the YAML of a gateway's configuration, with what the network determines.
-func (s *Scenario) filled(p *place, section *gatewaySection) *yaml.Node {
+// gatewayYAML is a gateway's configuration for a response. Keys that its section leaves out come from the network.
+func (s *Scenario) gatewayYAML(p *place, section *gatewaySection, r Response) *yaml.Node {
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	if section.Config.Node != nil {
 		root = clone(section.Config.Node)
 	}
 	s.fill(p, root)
+	s.respond(root, r)
 	return root
 }
 
@@ -201,35 +199,6 @@ func (r Response) format() (packet.Notification, bool) {
 		return packet.PPFC, true
 	}
 	return 0, false
-}
-
-// configure sets a gateway's configuration for the response.
-func (s *Scenario) configure(c *config.Config, r Response) {
-	if r == Configured {
-		return
-	}
-	who := c.Dataplane.Policy.Who
-	who.Enabled, c.Endpoints = [packet.SentNotifications]bool{packet.ProxyNotification: who.Enabled[packet.ProxyNotification] && r == Proxy}, nil
-	defer func() { who.Endpoints = prefix.New(c.Endpoints) }()
-	if r != Proxy {
-		c.Dataplane.Policy.Proxy = nil
-	}
-	format, notifies := r.format()
-	if !notifies {
-		for i := range c.Ports {
-			c.Ports[i].Policy.Pacing = nil
-		}
-		return
-	}
-	who.Enabled[format], who.Enabled[packet.StandardCNP] = true, true
-	who.Enabled[packet.LongHaulCNPICMPv6] = format == packet.LongHaulCNP
-	for h := range s.hosts {
-		e := config.Endpoint{Prefix: hostPrefix(h), Value: congestion.Prefer(format)}
-		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
-			e.Value = congestion.Prefer(packet.StandardCNP)
-		}
-		c.Endpoints = append(c.Endpoints, e)
-	}
 }
 
 // react sets a host's reaction point for the response.

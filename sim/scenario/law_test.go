@@ -170,6 +170,31 @@ func TestManyQPs(t *testing.T) {
 	}
 }
 
+// TestUnequalQPs: three senders that obey, with one QP, 64 and many, have equal rates. Each of 1,000 QPs begins at the line rate, and must be asked for a 3,000th of it, by ten or
+// more halvings before the sender as a whole is slower: until then it has more.
+func TestUnequalQPs(t *testing.T) {
+	for i, c := range []struct {
+		qps   int
+		least float64 // of Jain's index of senders
+	}{{100, 0.95}, {1000, 0.89}} {
+		for _, r := range inTurn(i, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}) {
+			t.Run(fmt.Sprintf("%d/%v", c.qps, r), func(t *testing.T) {
+				t.Parallel()
+				o := run(t, parse(t, fmt.Sprintf(`name: qps
+length: 300ms
+topology: {dumbbell: {senders: 3, receivers: 3, rate: 100Gbps, spans: [{rate: 100Gbps, delay: 500us, gateway: west}]}}
+gateways: {west: {}}
+responses: [standard-cnp, long-haul-cnp]
+traffic: [{incast: {from: 0, to: 3, bytes: 256MiB}}, {incast: {from: 1, to: 4, bytes: 256MiB, qps: 64}}, {incast: {from: 2, to: 5, bytes: 256MiB, qps: %d}}]
+`, c.qps)), r)
+				if o.Dropped > 0 || o.Senders < c.least || o.All.Finished < o.All.Flows {
+					t.Errorf("Jain's index of senders is %.3f, expected %g; %d packets were lost; %d of %d flows ended", o.Senders, c.least, o.Dropped, o.All.Finished, o.All.Flows)
+				}
+			})
+		}
+	}
+}
+
 // TestSeries: the samples of a gateway's port have the law's fair rate, which is an equal share once flows have settled, and its reference; each
 // notification is one to a sender.
 func TestSeries(t *testing.T) {

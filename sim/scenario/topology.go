@@ -30,16 +30,20 @@ type place struct {
 	fabricRate, rate uint64 // of these, bit/s
 }
 
+// given counts the sections, by their addresses, that the document has.
+func (s *topology) given(sections ...any) (n int) {
+	for _, section := range sections {
+		if s.doc.Given(section) {
+			n++
+		}
+	}
+	return n
+}
+
 // buildTopology makes the network that the scenario describes. Hosts come first among the nodes.
 func (s *topology) buildTopology(files Files) {
 	t := &s.d.Topology
-	given := 0
-	for _, kind := range []bool{s.doc.Given(&t.Dumbbell), s.doc.Given(&t.TwoDCs), s.doc.Given(&t.File)} {
-		if kind {
-			given++
-		}
-	}
-	if given != 1 {
+	if given := s.given(&t.Dumbbell, &t.TwoDCs, &t.File); given != 1 {
 		s.doc.Problem(t, "%d topologies; expected one of dumbbell, two_dcs and file", given)
 		return
 	}

@@ -34,13 +34,7 @@ func (s *traffic) buildTraffic(files Files) {
 
 // add makes the flows of one entry.
 func (s *traffic) add(t *trafficSection, files Files, seed uint64) {
-	given := 0
-	for _, kind := range []bool{s.doc.Given(&t.Incast), s.doc.Given(&t.AllToAll), s.doc.Given(&t.Ring), s.doc.Given(&t.Tree), s.doc.Given(&t.Poisson), s.doc.Given(&t.File)} {
-		if kind {
-			given++
-		}
-	}
-	if given != 1 {
+	if given := s.given(&t.Incast, &t.AllToAll, &t.Ring, &t.Tree, &t.Poisson, &t.File); given != 1 {
 		s.doc.Problem(t, "%d kinds of traffic; expected one of incast, all_to_all, ring, tree, poisson and file", given)
 		return
 	}
@@ -99,16 +93,11 @@ func (s *traffic) collective(t *collectiveSection, flows func(ranks []int, bytes
 		s.doc.Problem(&t.Ranks, "%d ranks; expected 2 to 1024", n)
 		return
 	}
-	if repeated(ranks) {
+	if len(slices.Compact(slices.Sorted(slices.Values(ranks)))) < len(ranks) {
 		s.doc.Problem(&t.Ranks, "a rank is named twice; expected each host once at most")
 		return
 	}
 	s.extend(flows(ranks, int64(t.Bytes)), int64(t.Start))
-}
-
-func repeated(ranks []int) bool {
-	sorted := slices.Sorted(slices.Values(ranks))
-	return len(slices.Compact(sorted)) < len(ranks)
 }
 
 // extend adds flows that begin `start` later. Flows that wait for others begin when these have ended.
@@ -195,7 +184,13 @@ func (s *topology) hostNumbers() []int {
 // group separates flows within a data centre from flows between two: hosts are in one data centre if short links connect them. If all flows
 // are of one kind, there are no groups.
 func (s *traffic) group() {
-	site := s.sites()
+	var site []int // by host
+	sites := s.network.Sites()
+	for node, h := range s.hostNumbers() {
+		if h >= 0 {
+			site = append(site, sites[node])
+		}
+	}
 	between := 0
 	for i := range s.flows {
 		if f := &s.flows[i]; site[f.From] != site[f.To] {
@@ -206,31 +201,4 @@ func (s *traffic) group() {
 	if between > 0 && between < len(s.flows) {
 		s.groups = []string{"within", "between"}
 	}
-}
-
-// sites returns the data centre of each host. Hosts are in the same one if links shorter than longLink connect them.
-func (s *topology) sites() []int {
-	const longLink = 50_000 // ns: 10 km of fibre
-	site := make([]int, len(s.network.Nodes))
-	for i := range site {
-		site[i] = i
-	}
-	root := func(n int) int {
-		for site[n] != n {
-			n = site[n]
-		}
-		return n
-	}
-	for _, l := range s.network.Links {
-		if l.Delay < longLink {
-			site[root(l.A)] = root(l.B)
-		}
-	}
-	var out []int
-	for node, h := range s.hostNumbers() {
-		if h >= 0 {
-			out = append(out, root(node))
-		}
-	}
-	return out
 }

@@ -29,12 +29,11 @@ func (s *Scenario) Gateways(r Response) (all []Gateway, err error) {
 		if section == nil {
 			return nil, s.doc.Err()
 		}
-		g := Gateway{Node: p.node, Name: p.name}
-		if g.Config, err = s.configured(p, section, r); err != nil {
-			return nil, err
+		root := s.gatewayYAML(p, section, r)
+		g := Gateway{Node: p.node, Name: p.name, Config: s.configuration(p, section, root)}
+		if g.Config == nil {
+			return nil, s.doc.Err()
 		}
-		root := s.filled(p, section)
-		s.respond(root, r)
 		if g.YAML, err = marshal(root); err != nil {
 			return nil, err
 		}
@@ -44,17 +43,7 @@ func (s *Scenario) Gateways(r Response) (all []Gateway, err error) {
 	return all, nil
 }
 
-// configured is the configuration of a gateway for a response.
-func (s *Scenario) configured(p *place, section *gatewaySection, r Response) (*config.Config, error) {
-	c := s.configuration(p, section)
-	if c == nil {
-		return nil, s.doc.Err()
-	}
-	s.configure(c, r)
-	return c, nil
-}
-
-// respond writes into the YAML of a gateway's configuration what configure sets in the configuration.
+// respond writes a response into a gateway's configuration.
 func (s *Scenario) respond(root *yaml.Node, r Response) {
 	if r == Configured {
 		return
@@ -79,7 +68,7 @@ func (s *Scenario) respond(root *yaml.Node, r Response) {
 	}
 	for h := range s.hosts {
 		accepted := format
-		if o := s.obeys[h]; o != 0 && !o.has(format) {
+		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
 			accepted = packet.StandardCNP
 		}
 		e := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}

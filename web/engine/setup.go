@@ -55,9 +55,6 @@ type Queue struct {
 	port      int    // of the network's lines
 }
 
-// longLink is the delay from which on a link is one between data centres, ns: 10 km of fibre.
-const longLink = 50_000
-
 // Setup describes the run.
 func (e *Engine) Setup() *Setup {
 	c := e.panes[0].run.Config
@@ -98,42 +95,28 @@ func unique(all []int) []int {
 
 // place finds the sites: nodes that short links connect. It numbers them by their distance from the first host's, and orders the long links alike.
 func (u *Setup) place(n *sim.Network) {
-	site := make([]int, len(n.Nodes))
-	for i := range site {
-		site[i] = i
-	}
-	root := func(i int) int {
-		for site[i] != i {
-			i = site[i]
-		}
-		return i
-	}
-	for _, l := range n.Links {
-		if l.Delay < longLink {
-			site[root(l.A)] = root(l.B)
-		}
-	}
-	number := map[int]int{root(0): 0}
+	site := n.Sites()
+	number := map[int]int{site[0]: 0}
 	for found := true; found; {
 		found = false
 		for i, l := range n.Links {
-			a, b := root(l.A), root(l.B)
+			a, b := site[l.A], site[l.B]
 			_, knowsA := number[a]
 			_, knowsB := number[b]
-			if l.Delay < longLink || knowsA == knowsB {
+			if l.Delay < sim.LongLink || knowsA == knowsB {
 				continue
 			}
 			s := Span{A: l.A, B: l.B, Rate: l.Rate, Delay: l.Delay, link: i}
 			if knowsB {
 				s.A, s.B, a = l.B, l.A, b
-				b = root(l.A)
+				b = site[l.A]
 			}
 			number[b], found = number[a]+1, true
 			u.Spans = append(u.Spans, s)
 		}
 	}
 	for i := range u.Nodes {
-		u.Nodes[i].Site = number[root(i)]
+		u.Nodes[i].Site = number[site[i]]
 		u.Sites = max(u.Sites, u.Nodes[i].Site+1)
 	}
 	slices.SortStableFunc(u.Spans, func(a, b Span) int { return cmp.Compare(u.Nodes[a.A].Site, u.Nodes[b.A].Site) })

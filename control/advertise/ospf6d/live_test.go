@@ -22,6 +22,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise/ospf6d"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv3"
+	"github.com/cnpgate/cnpgate/internal/testkit/elsa"
 	"github.com/cnpgate/cnpgate/internal/testkit/frr"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -47,7 +48,7 @@ func sendLSA() error {
 	p := ospfv3.Prefix{TLV: ospfv3.IntraArea, Metric: 10, Prefix: netip.MustParsePrefix("2001:db8:c::/48")}
 	p.Addresses = []netip.Addr{netip.MustParseAddr("2001:db8::9")}
 	p.SetP()
-	body, err := (&ospfv3.LSA{Reference: ospfv3.Reference{Type: 0x2001, Router: router}, Prefixes: []ospfv3.Prefix{p}}).Append(nil, ospfv3.EIntraAreaPrefix)
+	body, err := elsa.Body(&ospfv3.LSA{Reference: ospfv3.Reference{Type: 0x2001, Router: router}, Prefixes: []ospfv3.Prefix{p}}, ospfv3.EIntraAreaPrefix)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise/ospf6d"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv3"
+	"github.com/cnpgate/cnpgate/internal/testkit/elsa"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
@@ -49,7 +50,7 @@ func lsa(t testing.TB, router string, lsaType uint16, age int, words string) str
 		}
 		body.Prefixes = append(body.Prefixes, p)
 	}
-	b, err := body.Append(nil, lsaType)
+	b, err := elsa.Body(&body, lsaType)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv3"
+	"github.com/cnpgate/cnpgate/internal/testkit/elsa"
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
@@ -78,7 +79,7 @@ func TestScapy(t *testing.T) {
 			t.Errorf("the proxy of %v is %v, %v", got.Prefixes[0].Prefix, proxy, ok)
 		}
 		l := all[i]
-		if l.Body, err = want[i].Append(nil, l.Type); err != nil {
+		if l.Body, err = elsa.Body(&want[i], l.Type); err != nil {
 			t.Fatal(err)
 		}
 		l.Checksum = 0
@@ -143,26 +144,6 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses: what can't be encoded is an error.
-func TestAppendRefuses(t *testing.T) {
-	v6 := netip.MustParsePrefix("2001:db8::/32")
-	for want, l := range map[string]ospfv3.LSA{
-		"it is no IPv6 prefix":       {Prefixes: []ospfv3.Prefix{{TLV: ospfv3.External, Prefix: netip.MustParsePrefix("198.51.100.0/24")}}},
-		"has more than 24 bits":      {Prefixes: []ospfv3.Prefix{{TLV: ospfv3.External, Prefix: v6, Metric: 1 << 24}}},
-		"TLV 9 has no prefix":        {Prefixes: []ospfv3.Prefix{{TLV: 9, Prefix: v6}}},
-		"TLV 9 has 65536":            {Unknown: []ospf.TLV{{Type: 9, Value: make([]byte, 65536)}}},
-		"2001:db8::/32: prefix attr": {Prefixes: []ospfv3.Prefix{{TLV: ospfv3.External, Prefix: v6, Attributes: ospf.Attributes{Flags: []byte{1}}}}},
-	} {
-		if _, err := l.Append(nil, ospfv3.EASExternal); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
-	}
-	var l ospfv3.LSA
-	if _, err := l.Append(nil, ospfv3.EIntraAreaPrefix); err == nil || !strings.Contains(err.Error(), "is no Router ID") {
-		t.Errorf("no reference: %v", err)
-	}
-}
-
 // FuzzDecode: a body that decodes can be encoded, and decodes to the same again.
 func FuzzDecode(f *testing.F) {
 	for _, l := range update(f, scapy(f)) {
@@ -173,7 +154,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || len(body) > 60000 {
 			return
 		}
-		b, err := l.Append(nil, lsaType)
+		b, err := elsa.Body(&l, lsaType)
 		if err != nil {
 			t.Fatalf("%+v: %v", l, err)
 		}

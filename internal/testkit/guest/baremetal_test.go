@@ -11,13 +11,15 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
-// systemctl stands in for systemd's: it does what the unit says for ExecStartPre and ExecStart, with the folders that systemd makes.
+// systemctl stands in for systemd's: it does what the unit says for ExecStartPre and ExecStart, the latter with the unit's capabilities and limit of locked memory only. There is
+// no group cnpgate.
 const systemctl = `#!/bin/bash
 set -e
 unit=/etc/systemd/system/$3.service
-mkdir -p "/var/lib/$(sed -n 's/^StateDirectory=//p' "$unit")" "/run/$(sed -n 's/^RuntimeDirectory=//p' "$unit")"
-$(sed -n 's/^ExecStartPre=//p' "$unit")
-($(sed -n 's/^ExecStart=//p' "$unit") 2>/tmp/log; echo $? >/tmp/status) &
+sed -n 's/^ExecStartPre=[-+]*//p' "$unit" | while read -r command; do $command || echo "$command fails"; done
+ulimit -l "$(sed -n 's/^LimitMEMLOCK=infinity/unlimited/p' "$unit")"
+capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
+(/usr/bin/setpriv --bounding-set "-all,$capabilities" --no-new-privs $(sed -n 's/^ExecStart=//p' "$unit") 2>/tmp/log; echo $? >/tmp/status) &
 `
 
 // TestBareMetal carries out the section Bare metal of deploy/README.md in a guest that has two NICs where bare-metal.yaml wants them: every
@@ -41,7 +43,7 @@ func TestBareMetal(t *testing.T) {
 			files = append(files, File{Path: "/src/" + strings.TrimPrefix(f, "../../../"), From: f, Mode: 0o755})
 		}
 	}
-	programs, err := Programs("/bin/bash", "/usr/bin/install")
+	programs, err := Programs("/bin/bash", "/usr/bin/install", "/usr/bin/setpriv")
 	if err != nil {
 		t.Fatal(err)
 	}

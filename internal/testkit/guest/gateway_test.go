@@ -244,6 +244,7 @@ func testDevice(t *testing.T, binary, model string, mtus []int, workers string) 
 			t.Errorf("MTU %d: %d frames sent, %d received, %d forwarded, dropped %v\n%s", mtu, n, c.Counters.Received, c.Counters.Forwarded, c.Counters.Dropped, tail(g))
 		}
 	}
+	testClock(t, g, mtus[0])
 	testFlaps(t, g, mtus[0])
 	testCongestion(t, g)
 	// QEMU's vmxnet3 reads address 0 while it is being reset, which the IOMMU refuses.
@@ -262,6 +263,21 @@ func testSecond(t *testing.T, g *Guest) {
 		if !strings.HasPrefix(out, "status "+status+"\n") || !strings.Contains(out, want) {
 			t.Errorf("%s beside a gateway: %s; expected status %s and %q", command, out, status, want)
 		}
+	}
+}
+
+// testClock sets the guest's clock while frames pass: by hours, as whoever corrects a wrong one, and by a second, as for a leap second.
+func testClock(t *testing.T, g *Guest, mtu int) {
+	w := start(t, g, "[1]", "10Gbps", mtu)
+	frames := mixed(mtu, 1)
+	steps := []int{3600, -7200, 1, -1}
+	for _, seconds := range steps {
+		run(t, g, fmt.Sprintf("before=$(date +%%s); (date -s @$((before + %d)) >/dev/null) & true", seconds))
+		w.passes(fmt.Sprintf("while the clock is set by %d s", seconds), frames)
+	}
+	c := w.stop()
+	if n := uint64(len(steps) * 2 * len(frames)); c.Counters.Received != n || c.Counters.Forwarded != n {
+		t.Errorf("clock: %d frames sent, %d received, %d forwarded, dropped %v\n%s", n, c.Counters.Received, c.Counters.Forwarded, c.Counters.Dropped, tail(g))
 	}
 }
 

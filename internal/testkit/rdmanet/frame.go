@@ -165,7 +165,11 @@ func (c *Capture) rocev2(r *Record, b []byte, l3, end int) {
 		(&packet.RETH{VirtualAddress: uint64(p.Seq) << 12, RKey: 0x1234, DMALength: uint32(p.Length)}).Put(at(packet.HasRETH))
 	}
 	if has&packet.HasAtomicETH != 0 {
-		(&packet.AtomicETH{VirtualAddress: 64, RKey: 0x1234, SwapAdd: 1}).Put(at(packet.HasAtomicETH))
+		atomic := at(packet.HasAtomicETH)
+		binary.BigEndian.PutUint64(atomic, 64)
+		binary.BigEndian.PutUint32(atomic[8:], 0x1234)
+		binary.BigEndian.PutUint64(atomic[12:], 1)
+		binary.BigEndian.PutUint64(atomic[20:], 0)
 	}
 	if has&packet.HasAETH != 0 {
 		packet.AETH{Syndrome: p.Syndrome, MSN: p.MSN}.Put(at(packet.HasAETH))

@@ -86,22 +86,26 @@ func putExtended(e *Event, b []byte) {
 		(&packet.DETH{QKey: qkey, SourceQP: p.SourceQP}).Put(at(packet.HasDETH))
 	}
 	if h&packet.HasXRCETH != 0 {
-		packet.XRCETH{XRCSRQ: p.DestQP ^ 0x800000}.Put(at(packet.HasXRCETH))
+		binary.BigEndian.PutUint32(at(packet.HasXRCETH), p.DestQP^0x800000)
 	}
 	if h&packet.HasRETH != 0 {
 		(&packet.RETH{VirtualAddress: address, RKey: key, DMALength: e.DMALength}).Put(at(packet.HasRETH))
 	}
 	if h&packet.HasAtomicETH != 0 {
-		(&packet.AtomicETH{VirtualAddress: address, RKey: key, SwapAdd: 1}).Put(at(packet.HasAtomicETH))
+		atomic := at(packet.HasAtomicETH)
+		binary.BigEndian.PutUint64(atomic, address)
+		binary.BigEndian.PutUint32(atomic[8:], key)
+		binary.BigEndian.PutUint64(atomic[12:], 1)
+		binary.BigEndian.PutUint64(atomic[20:], 0)
 	}
 	if h&packet.HasAETH != 0 {
 		packet.AETH{Syndrome: e.Syndrome, MSN: e.MSN}.Put(at(packet.HasAETH))
 	}
 	if h&packet.HasAtomicAckETH != 0 {
-		packet.AtomicAckETH{Original: uint64(p.PSN)}.Put(at(packet.HasAtomicAckETH)) // the same in a repeated response
+		binary.BigEndian.PutUint64(at(packet.HasAtomicAckETH), uint64(p.PSN)) // the same in a repeated response
 	}
 	if h&packet.HasImmDt != 0 {
-		packet.ImmDt{Data: e.Message}.Put(at(packet.HasImmDt))
+		binary.BigEndian.PutUint32(at(packet.HasImmDt), e.Message)
 	}
 }
 
