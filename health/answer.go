@@ -11,6 +11,7 @@ func (h *Half) response(p *Packet) {
 		h.settle(nil)
 	}
 	h.Responses.add(p.Len)
+	h.big.heard = h.big.heard || h.big.attempts > 0
 	if p.CE {
 		h.CE++
 	}
@@ -55,6 +56,7 @@ func (h *Half) refused(p *Packet) bool {
 		}
 		r.wait = max(r.wait, rnrTimers[p.Syndrome&31])
 		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})
+		h.big.delivered((p.PSN+1)&packet.PSNMask, h.recent.find(p.PSN)) // it came
 		r.notReady = p.PSN + 1
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
@@ -160,7 +162,7 @@ func (h *Half) unresolved() {
 	case h.flags&answered == 0:
 		h.NotCaptured += h.holes.missing()
 	}
-	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 {
+	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0 {
 		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
 	}
 	lost, missed := h.reads.unresolved()

@@ -8,9 +8,13 @@ type big struct {
 	Stuck    uint32 // the smallest payload of a packet that was sent stuckTries times without being acknowledged
 	attempts uint32 // of the packet at again
 	again    uint32
+	heard    bool // the responder has asked for it, or has answered since it was sent again
 }
 
-const stuckTries = 3
+const (
+	stuckTries  = 3
+	coincidence = 16 // smaller packets that passed before the first large one: that the peer went down just then is no coincidence
+)
 
 // outstanding notes a request.
 func (b *big) outstanding(p *Packet) {
@@ -32,10 +36,10 @@ func (b *big) delivered(acked uint32, latest *sent) {
 	}
 }
 
-// stuck notes that a packet is sent again.
-func (b *big) stuck(p *Packet) {
+// stuck notes that a packet is sent again. asked: the responder has asked for just this one, which something behind it made it do.
+func (b *big) stuck(p *Packet, asked bool) {
 	if b.attempts == 0 || b.again != p.PSN {
-		b.again, b.attempts = p.PSN, 0
+		b.again, b.attempts, b.heard = p.PSN, 0, asked
 	}
 	if b.attempts++; b.attempts >= stuckTries && p.Data > 0 && (b.Stuck == 0 || p.Data < b.Stuck) {
 		b.Stuck = p.Data

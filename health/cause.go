@@ -25,9 +25,10 @@ func (o *episode) causeOf(h *Half) Cause {
 		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
-	case o.nak != 0 && o.silent >= h.silence(): // which was lost, too
-		return TimeOut
 	case o.nak != 0:
+		if most := h.longestReaction(o.flags&ofRead != 0); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
+			return TimeOut
+		}
 		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
@@ -72,18 +73,19 @@ func (o *episode) lost(h *Half) bool {
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
-// shows it only of one that always takes about as long.
-func (t *timing) longestReaction(read bool) (most int64) {
+// shows it only of one that always takes about as long. Where packets come late, one that comes after a NAK may be a late one.
+func (h *Half) longestReaction(read bool) (most int64) {
 	const enough = 3
-	if t.naks.n > 0 {
-		most = t.naks.most
+	ordered := h.OutOfOrder+h.overtaken == 0
+	if ordered && h.naks.n > 0 {
+		most = h.naks.most
 	}
-	if t.implied.n > 1 {
-		most = max(most, t.implied.most)
+	if ordered && h.implied.n > 1 {
+		most = max(most, h.implied.most)
 	}
-	most = max(most, 2*t.back)
-	if most == 0 && !read && t.turn.n >= enough && t.turn.most < 2*t.turn.least {
-		most = t.turn.most
+	most = max(most, 2*h.back)
+	if ordered && most == 0 && !read && h.turn.n >= enough && h.turn.most < 2*h.turn.least {
+		most = h.turn.most
 	}
 	return most
 }
@@ -151,13 +153,13 @@ func (o *episode) implied(h *Half) bool {
 	after := o.at - o.beyond
 	least, _ := h.quickest()
 	switch {
-	case after < h.fastest():
+	case after < max(h.fastest(), h.back*15/16):
 		return false
 	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
 	case h.incomplete():
 		return false
 	case o.flags&(jumped|part) == 0:
-		return (h.naks.n > 1 || h.back > 0) && after <= max(least, 0)*5/4+busy
+		return (h.naks.n > 1 || h.back > 0) && after <= least*17/16+busy
 	}
 	if h.naks.n < 2 && h.back == 0 {
 		return !h.slow(after) && h.beforeTimeOut(after)
@@ -186,14 +188,11 @@ func (o *episode) answeredEarly(h *Half) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (t *timing) shortestTrip() int64 {
-	const few, enough = 2, 8 // fewer may have missed the shortest one
-	switch {
-	case t.clean.n >= enough:
-		return t.clean.least * 3 / 4
-	case t.clean.n >= few:
-		return t.clean.least / 2
+	const enough = 8 // fewer may have missed the shortest one
+	if t.clean.n < enough {
+		return 0
 	}
-	return 0
+	return t.clean.least * 3 / 4
 }
 
 // reaction is the least time that the requester takes to react to what passes here, ns; 0: not known.
@@ -220,6 +219,12 @@ func (o *episode) conclude(h *Half) {
 	if o.flags&beganAnew != 0 {
 		h.AgainRequests.minus(o.requests)
 		h.AgainResponses.minus(o.responses)
+		return
+	}
+	if o.flags&(missed|ofRead|wentOn) == missed|wentOn && h.flags&goesBackN != 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1 { // it came late: the rest would follow
+		h.LostUpstream -= min(h.LostUpstream, 1)
+		h.OutOfOrder++
+		h.AgainRequests.minus(o.requests)
 		return
 	}
 	cause := o.causeOf(h)
@@ -280,7 +285,7 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) || cause != undecided && o.flags&missed != 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
+		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) || cause != undecided && o.flags&(missed|part) == missed && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
 	}
 	return false
 }
@@ -297,7 +302,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself) == itself && ahead(o.psn, h.base) >= 0 && o.nak >= sent { // sent long ago, if it isn't remembered
+		} else if o.flags&(missed|upstream|itself|part) == itself && ahead(o.psn, h.base) >= 0 && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
 		}
@@ -315,7 +320,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 		case cause == Implied:
 		case o.answer != 0 && o.flags&ofRead == 0:
 			acks = 1
-		case o.came != 0 && o.answer == 0 && o.flags&(missed|jumped|due) == due && sent != 0 && sent >= o.back:
+		case o.came != 0 && o.answer == 0 && o.flags&(missed|jumped|gap|due) == due && sent != 0 && sent >= o.back:
 			lost = 1
 		}
 	}

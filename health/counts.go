@@ -56,7 +56,7 @@ type Counts struct {
 	EarlyAnswers        uint64         // requests that were recorded after their answer
 	AgainRequests       Amount         // requests that were sent again, whatever the cause
 	AgainResponses      Amount         // READ responses
-	Perhaps             Amount         // requests that were sent again, unless they are of another connection of the same QPs
+	Perhaps             Amount         // requests that were sent again, unless they are of another connection of the same QPs, or came late behind the first one
 	Duplicates          uint64
 	OutOfOrder          uint64
 	NAKs                [NAKCodes]uint64

@@ -64,6 +64,8 @@ const (
 	droppedHere               // the gateway has dropped what is missing
 	itself                    // the NAK is for just this packet
 	due                       // an answer to it was asked for, and nothing before that is missing here
+	gap                       // of a READ: its response is missing here, and later ones have passed
+	over                      // the requester has gone back to one before it, and sent again what is behind it
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -235,7 +237,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.skipped, r.skippedTo = r.next, p.PSN
 	}
 	if !late {
-		if p.PSN == r.next && p.Time > r.at && !unseen {
+		if p.PSN == r.next && p.Time > r.at && !unseen && (h.clean.n == 0 || p.Time-r.at < h.clean.least) { // nothing has asked for that one, too
 			h.flags |= goesBackN
 		}
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
@@ -317,7 +319,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 		r.unasked++
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
-	h.big.stuck(p)
+	h.big.stuck(p, o.flags&itself != 0)
 	o.obeyed(h)
 	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
 		o.timedOut(h)
@@ -344,7 +346,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= Silent) // its answer was recorded before it
 	set(wasLate, r.wasLate(p.PSN))
 	d := ahead(p.PSN, r.skipped)
-	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped))
+	set(over, r.n > 1 && h.flags&goesBackN != 0 && ahead(p.PSN, r.list[r.n-2].psn) > 0 && ahead(r.next, p.PSN) > 0)
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}
@@ -367,6 +369,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		o.sent = s.time
 		set(alone, s.asks && h.next == (p.PSN+1)&packet.PSNMask)
 	}
+	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped) || o.flags&over != 0 && o.sent != 0 && o.sent < o.back)
 	if at, ok := h.sends.since(p.PSN); ok && !unseen {
 		o.first = at
 	}
@@ -392,6 +395,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if o.flags&ofRead != 0 {
 		o.beyond = h.reads.responseBeyond(h, p)
 		set(part, h.recent.between(p.PSN))
+		set(gap, h.reads.holes.find(p.PSN) >= 0)
 		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)

@@ -16,7 +16,7 @@ func explains(v Verdict) bool {
 func unexplained(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	const fewest = 6
-	again, naks := h.AgainRequests.Packets-h.Perhaps.Packets, h.NAKs[0]
+	again, naks := h.AgainRequests.Packets-min(h.Perhaps.Packets, h.AgainRequests.Packets), h.NAKs[0]
 	if again < fewest && naks < fewest || h.lateOnly() || naks == 0 && h.eachTwice() { // those may be copies
 		return Verdict{}, false
 	}

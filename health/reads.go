@@ -105,7 +105,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before > r.asked && p.Time-before < atOnce {
+		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce {
 			h.copied[1].add(&h.Counts, p, false)
 			return
 		}

@@ -3,20 +3,19 @@ package health
 // refusals are the latest NAKs that the requester has yet to obey.
 type refusals [4]refusal
 
-// add notes a NAK, in place of the oldest one. again: the same one is there.
-func (r *refusals) add(n refusal) (again bool) {
-	oldest := &r[0]
+// add notes a NAK, in place of the same one, or of the oldest one.
+func (r *refusals) add(n refusal) {
+	place := &r[0]
 	for i := range r {
 		if r[i].at != 0 && r[i].psn == n.psn {
-			r[i] = n
-			return true
+			place = &r[i]
+			break
 		}
-		if r[i].at < oldest.at {
-			oldest = &r[i]
+		if r[i].at < place.at {
+			place = &r[i]
 		}
 	}
-	*oldest = n
-	return false
+	*place = n
 }
 
 // of is the latest NAK, up to a time, that asks for a PSN, or for one a little before it: a few packets may be late, or more lost if they aren't acknowledged

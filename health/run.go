@@ -21,6 +21,7 @@ type runMark struct {
 const (
 	runGap   = 5 * ms // CNPs farther apart belong to different runs
 	runLasts = 40 * ms
+	recovers = 3 * ms / 2   // in so long a reaction point makes up for a CNP: five steps of 300 us (DCQCN)
 	runFirst = 8            // CNPs that show the rate before
 	runMore  = 16           // those that show the rate after it, at least
 	runQueue = 64           // packets of its sender that wait in a queue before this place, at least, if it isn't known better

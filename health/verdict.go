@@ -119,6 +119,14 @@ func (c *Connection) perhapsMissed(h *Half) uint64 {
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
 func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
+// lateAfterAll is how many packets came that had been sent again, and weren't copied by what copies others: they may be those that seemed to be lost.
+func (c *Counts) lateAfterAll() uint64 {
+	if c.twins() {
+		return 0
+	}
+	return c.Duplicates - min(c.copies, c.Duplicates)
+}
+
 func (c *Connection) subject(i int) string {
 	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
 	if n := Network(c.Scope); n != "" {
@@ -194,11 +202,7 @@ func timeoutFor(rtt int64) int {
 func blackHole(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	b := &h.big
-	if b.Stuck < 512 || b.Passed >= b.Stuck || h.Responses.Packets == 0 {
-		return Verdict{}, false
-	}
-	answered := h.Responses.Packets+c.Half[i^1].Requests.Packets+c.Half[i^1].Responses.Packets > 0
-	if !answered || c.Half[i^1].big.Passed >= b.Stuck && b.Passed == 0 && h.Responses.Packets == 0 {
+	if b.Stuck < 512 || b.Passed >= b.Stuck || !b.heard && (b.Passed == 0 || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
 		return Verdict{}, false
 	}
 	passed := "smaller packets pass"
@@ -310,7 +314,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= c.perhapsMissed(h) || h.LostUpstream <= h.OutOfOrder+h.overtaken { // some that are late look as if they were sent again
+	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= c.perhapsMissed(h) || h.LostUpstream <= h.OutOfOrder+h.overtaken+h.lateAfterAll() { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
 	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
@@ -457,7 +461,11 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 	if c.Half[0].twins() || c.Half[1].twins() { // CNPs are there twice, too
 		many *= 2
 	}
+	h := &c.Half[i]
 	if r.Episodes < enough && r.Ignored < many || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
+		return Verdict{}, false
+	}
+	if 2*h.Stalled > h.Ended-h.Begun && h.clean.mean+r.loop > recovers { // each window passes at the full rate, as it has made up for the CNPs of the one before
 		return Verdict{}, false
 	}
 	return Verdict{

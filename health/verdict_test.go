@@ -22,9 +22,12 @@ func (s *story) connection(from, to byte) *Connection {
 }
 
 // send is a request after a time, and its PSN.
-func (s *story) send(c *Connection, after int64, psn uint32) {
+func (s *story) send(c *Connection, after int64, psn uint32) { s.sized(c, after, psn, 1024) }
+
+// sized is a request with so many bytes of payload.
+func (s *story) sized(c *Connection, after int64, psn, data uint32) {
 	s.now += after
-	c.Observe(0, &Packet{Time: s.now, PSN: psn, Len: 1100, Data: 1024, Opcode: packet.RCSendOnly, AckReq: true})
+	c.Observe(0, &Packet{Time: s.now, PSN: psn, Len: 76 + data, Data: data, Opcode: packet.RCSendOnly, AckReq: true})
 }
 
 // answer is an ACK or NAK.
@@ -189,6 +192,66 @@ func responses(every int64) func(s *story) *Report {
 	}
 }
 
+// large sends some small packets, which are acknowledged, and then a large one again and again, to which a NAK answers once, or an RNR NAK each time; 0: nothing does.
+func large(small uint32, syndrome uint8) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		for psn := range small {
+			s.sized(c, 10*us, psn, 64)
+			s.answer(c, 20*us, psn, 0x1f)
+		}
+		s.sized(c, 10*us, small, 2048)
+		s.sized(c, us, small+1, 64)
+		if syndrome != 0 {
+			s.answer(c, 20*us, small, syndrome)
+		}
+		for range 8 {
+			s.sized(c, 20*ms, small, 2048)
+			s.sized(c, us, small+1, 64)
+			if syndrome>>5 == 1 {
+				s.answer(c, 20*us, small, syndrome)
+			}
+		}
+		s.now += 1000 * ms
+		return s.report(nil, c)
+	}
+}
+
+// twice sends messages of so many packets, each of which comes again at once, as from a mirror of two ports.
+func twice(packets uint32) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		for first := uint32(0); first < 4*packets; first += packets {
+			for range 2 {
+				for psn := first; psn < first+packets; psn++ {
+					s.send(c, us/50, psn)
+				}
+			}
+			s.answer(c, 20*us, first+packets-1, 0x1f)
+			s.now += 50 * us
+		}
+		return s.report(nil, c)
+	}
+}
+
+// limited sends two packets at a time, with four on their way at a round trip of 2 ms. After a while there is a CNP for each two.
+func limited(s *story) *Report {
+	c := s.connection(1, 2)
+	for psn := uint32(0); psn < 4000; psn += 2 {
+		s.send(c, us, psn)
+		s.send(c, us, psn+1)
+		if psn > 1000 {
+			c.notify(0, s.now)
+		}
+		s.now += ms - 3*us
+		if psn >= 2 {
+			s.answer(c, 0, psn-1, 0x1f)
+		}
+		s.now += us
+	}
+	return s.report(nil, c)
+}
+
 // TestEachVerdict: each of these is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
 	for _, c := range []struct {
@@ -213,6 +276,12 @@ func TestEachVerdict(t *testing.T) {
 		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
 		{"one direction only", Asymmetric, apart(false)},
 		{"two directions in two records", "", apart(true)},
+		{"small packets pass, and no large one: something behind it was answered", BlackHole, large(4, 0x60)},
+		{"many small packets passed, and then no large one", BlackHole, large(16, 0)},
+		{"few small packets passed, and then nothing: the peer may be down", NoAnswer, large(4, 0)},
+		{"a large packet for which no buffer was there has come", NotReady, large(4, 0x2c)},
+		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
+		{"CNPs to a sender that waits for ACKs most of the time", "", limited},
 		{"one direction only, in which the same packets come again and again", Unexplained, again},
 	} {
 		t.Run(c.name, func(t *testing.T) {
