@@ -121,6 +121,7 @@ func TestMayHide(t *testing.T) {
 		{"SNAP, OUI 0, AppleTalk", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00\x80\x9b\x00\x00"), false},
 		{"SNAP, IPv6", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00"+ipv6), true},
 		{"SNAP of a bridge tunnel, IPv4", linkFrame(100, "\xaa\xaa\x03\x00\x00\xf8"+ipv4), true},
+		{"jumbo SNAP, a length, SNAP", linkFrame(0x8870, "\xaa\xaa\x03\x00\x00\x00\x00\x64\xaa\xab\x03\x00\x80\xc2\x00\x07"+ipv4), true},
 		{"SNAP, unknown TPID", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00\x12\x34\x00\x05"+ipv4), true},
 		{"SNAP with the poll bit", linkFrame(100, "\xaa\xaa\x13\x00\x00\x00"+ipv4), true},
 		{"SNAP to the group", linkFrame(100, "\xab\xaa\x03\x00\x00\x00"+ipv4), true},

@@ -30,8 +30,8 @@ func typeMayHide(etherType uint16, b []byte, left int) bool {
 		return true
 	case selfContained(etherType):
 		return false
-	case etherType == jumbo:
-		return left == 0 || llcMayHide(b, left-1)
+	case etherType == jumbo, etherType < minEtherType: // a length, where SNAP has an EtherType
+		return left == 0 || llcMayHide(b, left-1) || etherType != jumbo && tagsMayHide(b, left)
 	case etherType == oui:
 		return snapMayHide(b, left)
 	}
