@@ -315,6 +315,59 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+// TestDrained: while a queue drains, F is below a sender's share of the line. A sender between the two gets no CNPs, unless the queue grows on, or it has several flows
+// above F.
+func TestDrained(t *testing.T) {
+	l := congestion.NewLaw(100e9, 250_000_000, 0)
+	const fair, depth = 10 * gigabit, 30e6
+	drained := l.Drained(fair, depth, 0, true)
+	if drained < 1.1 || drained > 1.25 || l.Drained(fair, l.Reference/2, 0, true) != 1 {
+		t.Fatalf("once drained, F is %.2f times as high; of a short queue %.2f", drained, l.Drained(fair, l.Reference/2, 0, true))
+	}
+	for _, q := range []struct {
+		name    string
+		rate    float64 // of each flow, in shares
+		flows   int
+		grows   bool
+		notices bool
+	}{
+		{"a share", 0.97, 1, false, false},
+		{"above a share", 1.03, 1, false, true},
+		{"a share, the queue grows on", 0.97, 1, true, true},
+		{"three flows of a share", 0.97, 3, false, true},
+	} {
+		c := congestion.LawState{Law: &l, Drained: drained, Grows: q.grows, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6, Patience: 2_048_000}
+		flows := make([]congestion.LawFlow, q.flows)
+		var s congestion.LawSender
+		s.Begin()
+		sent := 0
+		for range 1000 {
+			c.Now += int64(4096 / (q.rate * drained * fair))
+			for i := range flows {
+				f := &flows[i]
+				f.Add(c.Now, 4096)
+				s.Arrives(c.Now, 4096)
+				if f.Over(c.Fair) && f.CNP(at(&c, f), &s) {
+					sent++
+				}
+			}
+		}
+		if sent > 0 != q.notices {
+			t.Errorf("%s: %d CNPs", q.name, sent)
+		}
+	}
+}
+
+// TestSpace: of a default queue half is kept for what comes before senders have slowed down, of one that is no longer than a full queue nothing.
+func TestSpace(t *testing.T) {
+	for _, q := range []struct{ capacity, depth, want float64 }{{250e6, 0, 125e6}, {250e6, 100e6, 25e6}, {250e6, 130e6, 0}, {40e6, 10e6, 30e6}, {40e6, 40e6, 0}} {
+		l := congestion.NewLaw(100e9, uint64(q.capacity), 0)
+		if got := l.Space(q.depth, q.capacity-q.depth); got != q.want {
+			t.Errorf("of %.0f bytes %.0f are queued: %.0f left, want %.0f", q.capacity, q.depth, got, q.want)
+		}
+	}
+}
+
 // TestPaused: a flow that can only be paused and comes in bursts gets F over time, and its bytes count as they come.
 func TestPaused(t *testing.T) {
 	l := congestion.NewLaw(100e9, 62_500_000, 0)

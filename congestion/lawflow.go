@@ -130,7 +130,7 @@ type LawState struct {
 	Depth    float64
 	Space    float64 // bytes until a CNP too few is worse than one too many
 	Drained  float64 // of Law.Drained
-	Grows    bool    // the queue grows on although senders above F were asked
+	Grows    bool    // the queue grows on although senders above their share were asked
 	Loop     int64   // delay of the control loop, ns; 0: not known
 	Patience int64   // of Patience
 	Polled   int64   // time between two polls of the port, ns
@@ -158,7 +158,7 @@ const (
 	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
-// CNP decides whether a flow above F is due a CNP, or if the queue may overflow, one below it, too. The farther the rate that its sender is expected to have is above F, the closer together they come.
+// CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
 func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
 	overflows := f.overflows(c)
