@@ -116,6 +116,9 @@ func (l *Law) Space(depth, left float64) float64 {
 
 // Drained is F once a queue of a depth has drained, as a multiple of F: 1 to 1/lawLeastTarget.
 func (l *Law) Drained(fair, depth float64, loop int64, resumes bool) float64 {
+	if depth <= l.Reference {
+		return 1
+	}
 	return max(l.Line/l.target(fair, depth, loop, resumes), 1)
 }
 

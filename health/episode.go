@@ -346,7 +346,8 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= Silent) // its answer was recorded before it
 	set(wasLate, r.wasLate(p.PSN))
 	d := ahead(p.PSN, r.skipped)
-	set(over, r.n > 1 && h.flags&goesBackN != 0 && ahead(p.PSN, r.list[r.n-2].psn) > 0 && ahead(r.next, p.PSN) > 0)
+	set(over, r.n > 1 && h.flags&goesBackN != 0 && h.DroppedHere == [2]uint64{} && // what a gateway's own queue dropped isn't remembered as sent
+		ahead(p.PSN, r.list[r.n-2].psn) > 0 && ahead(r.next, p.PSN) > 0)
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}

@@ -116,11 +116,13 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	left := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
 	l.updateFair(&t, depth, min(left, max(p.Full-depth, 0)))
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Space: p.Space(depth, left), Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
 		Grows: s.grown >= lawGrown,
 	}
-	t.Drained = p.Drained(t.Fair, depth, t.Loop, s.resumes)
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if notifies {
+		t.Space, t.Drained = p.Space(depth, left), p.Drained(t.Fair, depth, t.Loop, s.resumes)
+	}
 	if notifies || resumes || c.Policy.Drain {
 		l.notifier.About(r)
 		t.setAsks()
