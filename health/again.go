@@ -56,9 +56,9 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 		return sentAgain
 	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
-	case !hole && p.Time-h.sentAt(p, before) < h.copiedWithin():
+	case !hole && p.Time-h.sends.lastLike(p, before) < h.copiedWithin():
 		switch {
-		case returnsData(p.Opcode) && h.reads.responseBeyond(h, p) > h.sentAt(p, before):
+		case returnsData(p.Opcode) && h.reads.responseBeyond(h, p) > h.sends.lastLike(p, before):
 			return sentAgain
 		case h.repeat.at != 0 && !h.twins():
 			return unclear
@@ -78,16 +78,16 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && before == nil && older && !h.repeat.active && p.Time-h.sentAt(p, before) < atOnce:
+	case !hole && before == nil && older && !h.repeat.active && p.Time-h.sends.lastLike(p, before) < atOnce:
 		return copied
 	}
 	return sentAgain
 }
 
-// sentAt is when a packet like one passed before, at the latest; 0: it isn't known.
-func (h *Half) sentAt(p *Packet, before *sent) int64 {
+// lastLike is when a packet like one passed before, at the latest; 0: it isn't known. before is the one with its PSN that is remembered, nil: none is.
+func (a *answers) lastLike(p *Packet, before *sent) int64 {
 	if before == nil {
-		at, _ := h.sends.since(p.PSN)
+		at, _ := a.since(p.PSN)
 		return at
 	}
 	if before.data != clamp(p.Data) {
@@ -142,7 +142,7 @@ func (h *Half) settle(next *Packet) {
 	what := copied
 	goesOn := next != nil && (ahead(next.PSN, h.next) >= 0 || h.repeat.active && next.PSN == h.repeat.next)
 	alone := goesOn && next.PSN != end && end != h.next && sendsAll(h, p)
-	switch soon := !asked && !hole && p.Time-h.sentAt(p, before) < h.copiedWithin(); {
+	switch soon := !asked && !hole && p.Time-h.sends.lastLike(p, before) < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {

@@ -169,3 +169,8 @@ func (h *Half) unresolved() {
 	h.LostUpstream += lost
 	h.NotCaptured += missed
 }
+
+// hasAnswer reports whether the answer to a request has passed here.
+func (h *Half) hasAnswer(psn uint32) bool {
+	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
+}

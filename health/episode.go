@@ -498,8 +498,3 @@ func (r *repeat) overdue(h *Half, p *Packet) bool {
 	o := &h.probes.list[0]
 	return p.Time-o.time > 2*h.clean.mean
 }
-
-// hasAnswer reports whether the answer to a request has passed here.
-func (h *Half) hasAnswer(psn uint32) bool {
-	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
-}

@@ -20,10 +20,7 @@ func (d *Drawn) BeyondCNPs() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	h := c.Host
-	h.Reaction.LineRate = int64(d.host)
-	c.EachHost(0, &h)
-	sender, err := endpoint.NewReactionPoint(h.Reaction)
+	sender, err := endpoint.NewReactionPoint(reactionOf(c, int64(d.host)))
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", d.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/sim"
 )
 
 // Reaction is the reaction point of a NIC, for a host whose line has a rate in bit/s: one of NICs, or a file. Of Long-haul CNP and PPFC, which use the same
@@ -18,8 +19,13 @@ func Reaction(nic string, line int64, files Files) (c endpoint.ReactionConfig, e
 	if err != nil {
 		return c, err
 	}
+	return reactionOf(n, line), nil
+}
+
+// reactionOf is the reaction point of a network's first host, whose line has a rate in bit/s.
+func reactionOf(n *sim.Config, line int64) endpoint.ReactionConfig {
 	h := n.Host
 	h.Reaction.LineRate = line
 	n.EachHost(0, &h)
-	return h.Reaction, nil
+	return h.Reaction
 }
