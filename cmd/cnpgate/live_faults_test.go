@@ -327,6 +327,9 @@ func TestLiveConcerns(t *testing.T) {
 
 // TestLiveConfigFile: a reload by the file's name also moves the socket; after a reload that went back, health and metric say that the file differs.
 func TestLiveConfigFile(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startGateway(t, program)
