@@ -1,4 +1,4 @@
-//go:build live && soak && !nodpdk
+//go:build live && long && soak && !nodpdk && !nofleet
 
 package main
 
@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,8 +60,108 @@ func slope(values []float64, hours float64) (each, around float64) {
 	return each, 1.96 * math.Sqrt(rest/(n-2)/spread)
 }
 
-// TestLiveSoak: a gateway forwards new and old RDMA flows in both directions for SOAK_HOURS, with requests to the API, reloads and links that fail. Each minute, all frames
-// are accounted for. In the end, memory, descriptors and goroutines don't grow.
+// soakStep is the longest time between two readings: a run has at least 40.
+const soakStep = time.Minute
+
+// soaked is a gateway of a soak.
+type soaked struct {
+	*process
+	client  *api.Client
+	metrics int            // the port
+	page    net.Conn       // a client of the page
+	shown   *atomic.Uint64 // bytes that this client got
+	frames  uint64
+}
+
+// opens connects to a service of the gateway, on the thread, which is in the namespace, and asks for a path.
+func (g *soaked) opens(port int, request string) net.Conn {
+	g.t.Helper()
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err == nil {
+		_, err = fmt.Fprintf(c, "%s\r\nHost: 127.0.0.1:%d\r\n\r\n", request, port)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return c
+}
+
+// looks opens the page's events, in place of those that were open.
+func (g *soaked) looks(port int) {
+	if g.page != nil {
+		_ = g.page.Close()
+	}
+	c, shown := g.opens(port, "GET /events HTTP/1.1"), new(atomic.Uint64)
+	g.page, g.shown = c, shown
+	go func() {
+		for b := make([]byte, 64<<10); ; {
+			n, err := c.Read(b)
+			shown.Add(uint64(n))
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// accounts fails if the gateway doesn't account for all frames. Its ports are read one after the other while frames pass: between two bursts the sums agree.
+func (g *soaked) accounts() {
+	g.t.Helper()
+	err := errors.New("not read")
+	for reads := 0; err != nil && reads < 200; reads++ {
+		var c *report.Counters
+		if c, err = api.Get[report.Counters](g.t.Context(), g.client, api.CountersPath); err == nil {
+			g.frames, err = c.Counters["received_packets_total"].Value, c.Counters.Check()
+		} else {
+			time.Sleep(20 * time.Millisecond) // the next gateway begins to listen
+		}
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// measure reads the gateway's metrics of watchedResources.
+func (g *soaked) measure() (values []float64) {
+	g.t.Helper()
+	c := g.opens(g.metrics, "GET /metrics HTTP/1.0")
+	text, err := io.ReadAll(c)
+	_ = c.Close()
+	for _, r := range watchedResources {
+		m := regexp.MustCompile(`(?m)^` + r.metric + ` (\S+)$`).FindSubmatch(text)
+		if m == nil {
+			g.t.Fatalf("no %s (%v)", r.metric, err)
+		}
+		v, err := strconv.ParseFloat(string(m[1]), 64)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		values = append(values, v/r.scale)
+	}
+	return values
+}
+
+// sendFlows sends frames of 64 flows, and of others each minute, by a host until stop is closed.
+func sendFlows(h *host, f testkit.RoCE, stop <-chan struct{}) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for n := uint32(0); ; n++ {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		f.DestQP = 2 + n%64 + n/6000%1024*64
+		frame := f.Frame()
+		for range 4 {
+			_ = unix.Send(h.send, frame, 0) // the link fails at times
+		}
+	}
+}
+
+// TestLiveSoak: a fleet of two gateways forwards old and new flows in both directions for SOAK_HOURS, with clients of the API, the metrics and the page, reloads, and links that
+// fail. The first has a standby, which takes over each quarter of an hour. Behind the second, an endpoint sends more than its WAN port does. Each minute, all frames are
+// accounted for. In the end, memory, descriptors and goroutines of the second don't grow.
 func TestLiveSoak(t *testing.T) {
 	hours, err := strconv.ParseFloat(os.Getenv("SOAK_HOURS"), 64)
 	if err != nil || hours <= 0 {
@@ -68,76 +169,73 @@ func TestLiveSoak(t *testing.T) {
 	}
 	program := liveBinary(t)
 	enterNamespace(t)
+	makeWire(t, "c")
+	makeWire(t, "d")
 	ip(t, "link set lo up")
-	port := freePort(t)
-	p := startWith(t, program, strings.Replace(liveConfig, "management: {", fmt.Sprintf("management: {metrics: \"127.0.0.1:%d\", ", port), 1))
-	stop, sending := make(chan struct{}), sync.WaitGroup{}
-	for side, f := range map[string]testkit.RoCE{
-		"a1": {Src: "10.0.0.1", Dst: "10.9.0.1", Size: 1000, ECN: packet.ECT0}, "b1": {Src: "10.9.0.1", Dst: "10.0.0.1", Size: 100, ECN: packet.ECT0},
-	} {
-		socket := newHost(t, side).send
-		sending.Go(func() {
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for n := uint32(0); ; n++ {
-				select {
-				case <-stop:
-					return
-				case <-tick.C:
-				}
-				f.DestQP = 2 + n%64 + n/6000%1024*64 // 64 flows, and others each minute
-				frame := f.Frame()
-				for range 16 {
-					_ = unix.Send(socket, frame, 0) // the link fails at times
-				}
-			}
-		})
+	texts := liveFleet(t)
+	texts[1] = strings.Replace(texts[1], "peer: fabric, rate: 10Gbps", "peer: fabric, rate: 10Mbps", 1) +
+		"endpoints: [{prefix: 10.8.0.0/16, accepts: [standard-cnp]}]\nnotifications: {standard_cnp: {enabled: true}}\n"
+	var gateways [2]*soaked
+	var pages [2]int
+	for i, text := range texts {
+		metrics := freePort(t)
+		pages[i] = freePort(t)
+		p := startWith(t, program, strings.Replace(text, "management: {", fmt.Sprintf(`management: {metrics: "127.0.0.1:%d", web: {listen: "127.0.0.1:%d"}, `, metrics, pages[i]), 1))
+		gateways[i] = &soaked{process: p, client: api.NewClient(p.dir + "/api.sock"), metrics: metrics}
 	}
-	client := api.NewClient(p.dir + "/api.sock")
-	step := min(time.Minute, time.Duration(hours*float64(time.Hour))/40)
+	first, second := gateways[0], gateways[1]
+	standby := standByFor(t, program, first.process)
+	receiver := startEndpoint(t, program, "endpoint receive -i d1 --address 10.8.0.1 --mac 02:00:00:18:00:01 --no-cnp --mtu 1024 --rtt 2ms --progress")
+	sender := startEndpoint(t, program, "endpoint send -i c1 --address 10.8.0.2 --mac 02:00:00:18:00:02 --peer 10.8.0.1 --peer-mac 02:00:00:18:00:01 --mtu 1024 --rtt 2ms --trust 192.0.2.2 --rate 20Mbps --timeout 2s --progress")
+	defer func() { _, _ = receiver.cmd.Process.Kill(), sender.cmd.Process.Kill() }()
+
+	stop, sending := make(chan struct{}), sync.WaitGroup{}
+	there := testkit.RoCE{Src: "10.0.0.1", Dst: "10.9.0.1", Size: 1000, ECN: packet.ECT0}
+	back := testkit.RoCE{Src: "10.9.0.1", Dst: "10.0.0.1", Size: 100, ECN: packet.ECT0}
+	for side, f := range map[string]testkit.RoCE{"a1": there, "b1": back, "c1": there, "d1": back} {
+		h := newHost(t, side)
+		sending.Go(func() { sendFlows(h, f, stop) })
+	}
+	step := min(soakStep, time.Duration(hours*float64(time.Hour))/40)
 	measured := make([][]float64, len(watchedResources))
-	var frames uint64
 	end := time.Now().Add(time.Duration(hours * float64(time.Hour)))
-	steps := 0
+	var before uint64 // frames of the first gateway's predecessors
+	steps, takeovers := 0, 0
 	for tick := time.NewTicker(step); time.Now().Before(end); steps++ {
 		<-tick.C
-		if steps%5 == 4 {
-			if _, err := client.Reload(t.Context(), api.ReloadRequest{}); err != nil {
-				t.Errorf("step %d: %v", steps, err)
+		if steps%15 == 14 {
+			before += first.frames
+			first.stop()
+			standby.says(`"message":"The page is at this address."`, 1)
+			first.process, takeovers = standby, takeovers+1
+			standby = standByFor(t, program, first.process)
+		}
+		for i, g := range gateways {
+			if steps%5 == 4 {
+				if _, err := g.client.Reload(t.Context(), api.ReloadRequest{}); err != nil {
+					t.Errorf("step %d: %v", steps, err)
+				}
+			}
+			if steps%5 != 0 && steps%15 != 14 && g.shown.Load() == 0 {
+				t.Errorf("step %d: the page got nothing", steps)
+			}
+			if steps%5 == 0 || steps%15 == 14 {
+				g.looks(pages[i])
+			}
+			g.shown.Store(0)
+			g.accounts()
+			if _, err := api.Get[api.FlowsBody](t.Context(), g.client, api.FlowsPath); err != nil {
+				t.Fatalf("step %d: %v", steps, err)
 			}
 		}
 		if steps%10 == 9 {
-			ip(t, "link set b1 down")
-			ip(t, "link set b1 up")
-		}
-		// The ports are read one after the other while frames pass: between two bursts the sums agree.
-		err := errors.New("not read")
-		for reads := 0; err != nil && reads < 100; reads++ {
-			var c *report.Counters
-			if c, err = api.Get[report.Counters](t.Context(), client, api.CountersPath); err == nil {
-				frames, err = c.Counters["received_packets_total"].Value, c.Counters.Check()
+			for _, wire := range []string{"b1", "d1"} {
+				ip(t, "link set "+wire+" down")
+				ip(t, "link set "+wire+" up")
 			}
 		}
-		if _, failed := api.Get[api.FlowsBody](t.Context(), client, api.FlowsPath); err != nil || failed != nil {
-			t.Fatalf("step %d: %v, %v", steps, err, failed)
-		}
-		metrics, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)) // on this thread, which is in the namespace
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprint(metrics, "GET /metrics HTTP/1.0\r\nHost: gateway\r\n\r\n")
-		text, err := io.ReadAll(metrics)
-		_ = metrics.Close()
-		for i, r := range watchedResources {
-			m := regexp.MustCompile(`(?m)^` + r.metric + ` (\S+)$`).FindSubmatch(text)
-			if m == nil {
-				t.Fatalf("no %s (%v)", r.metric, err)
-			}
-			v, err := strconv.ParseFloat(string(m[1]), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			measured[i] = append(measured[i], v/r.scale)
+		for i, v := range second.measure() {
+			measured[i] = append(measured[i], v)
 		}
 	}
 	close(stop)
@@ -155,6 +253,16 @@ func TestLiveSoak(t *testing.T) {
 			t.Errorf("%s grow by %.2f±%.2f %s an hour: %v", r.name, each, around, r.unit, values)
 		}
 	}
-	p.stop() // refuses frames that are unaccounted for
-	t.Logf("soak: %.2f h, %d frames, accounted for %d times%s", hours, frames, steps, &line)
+	counters, err := api.Get[report.Counters](t.Context(), second.client, api.CountersPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notified := counters.Counters["notifications_sent_total"].Sum()
+	if notified == 0 {
+		t.Errorf("the sender got no notification: %+v", counters.Counters)
+	}
+	for _, p := range []*process{second.process, first.process, standby} {
+		p.stop() // refuses frames that are unaccounted for
+	}
+	t.Logf("soak: %.2f h, %d frames, accounted for %d times, %d takeovers, %d notifications%s", hours, before+first.frames+second.frames, steps, takeovers, notified, &line)
 }
