@@ -105,13 +105,15 @@ func printFrames(to io.Writer, f *health.Frames) {
 		return
 	}
 	fmt.Fprintf(to, "\nNOT EXAMINED (of %s)\n", plural(int(f.Total), "frame"))
+	advised := map[string]bool{}
 	for _, u := range f.Unread {
 		text := fmt.Sprintf("%s, %s, first frame %d", u.Reason, plural(int(u.Frames), "frame"), u.First)
 		if u.Detail != "" {
 			text += ": " + u.Detail
 		}
-		if u.Advice != "" {
+		if u.Advice != "" && !advised[u.Advice] {
 			text += "; " + u.Advice
+			advised[u.Advice] = true
 		}
 		fmt.Fprint(to, broken("  ", "    ", text, widthOf(to)))
 	}
