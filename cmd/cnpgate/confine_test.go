@@ -67,3 +67,21 @@ func TestParsersAreConfined(t *testing.T) {
 		}
 	}
 }
+
+// TestScenarioElsewhere: a scenario that names a file of a third folder is refused, and the error says which folders there are.
+func TestScenarioElsewhere(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	put(t, other, "topology.txt", []byte("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n"))
+	put(t, dir, "s.yaml", fmt.Appendf(nil, "name: x\nlength: 1ms\ntopology: {file: %s/topology.txt}\ntraffic: [{incast: {from: 0-0, to: 1, bytes: 1KB}}]\n", other))
+	for _, c := range []struct {
+		in, expected string
+	}{
+		{t.TempDir(), "permission denied; a scenario may read files of its own folder and of the current one"},
+		{other, ""},
+	} {
+		text, err := command(c.in, "sim", filepath.Join(dir, "s.yaml"), "--response", "ecn").CombinedOutput()
+		if (err == nil) != (c.expected == "") || !strings.Contains(string(text), c.expected) {
+			t.Errorf("in %s: %v: %s; expected %q", c.in, err, text, c.expected)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (f *simFlags) runs(c *cobra.Command, name string) (runs []*simRun, err erro
 		return nil, err
 	}
 	for n, swept := range combinations {
-		s, err := scenario.Parse(name, text, append(base[:len(base):len(base)], swept...), os.ReadFile)
+		s, err := scenario.Parse(name, text, append(base[:len(base):len(base)], swept...), readBeside)
 		if err != nil {
 			return nil, err
 		}
@@ -264,6 +264,15 @@ func values(text string) (all []string) {
 		}
 	}
 	return append(all, text[begin:])
+}
+
+// readBeside reads a file that a scenario names.
+func readBeside(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w; a scenario may read files of its own folder and of the current one (docs/operations.md, Sandbox)", err)
+	}
+	return text, err
 }
 
 // readScenario reads a file or, if there is none of that name, a built-in scenario.
