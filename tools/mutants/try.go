@@ -87,7 +87,7 @@ func (p packages) try(ctx context.Context, m mutant) (result outcome, by string,
 		return invalid, "", ctx.Err()
 	}
 	for _, tested := range append([]string{dir}, p[dir]...) {
-		out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "3m", "./"+tested).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "./"+tested).CombinedOutput()
 		if err != nil {
 			return found, tested + ": " + firstFailure(string(out)), ctx.Err()
 		}
