@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/frames"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -77,14 +78,14 @@ func (i *inspector) inspect(b *frames.Batch) {
 	b.InHand = frames.NotInHand
 }
 
-// dropped says that a frame of a flow, which was received in a batch that inspect saw, went no further: a queue was full, or was emptied.
-func (i *inspector) dropped(flow flowtable.Ref, f burst.Frame) {
-	if i.follower == nil || i.closed {
-		return
+// dropQueued is State.Drop of a frame of a flow that inspect has seen: it also says that the connection's frame went no further.
+func (i *inspector) dropQueued(out int, reason counters.Counter, f burst.Frame, flow flowtable.Ref) {
+	if i.follower != nil && !i.closed {
+		var p packet.Parsed
+		packet.Parse(i.IO.Bytes(f), f.Len, &p)
+		i.follower.Dropped(flow, &p, i.Now)
 	}
-	var p packet.Parsed
-	packet.Parse(i.IO.Bytes(f), f.Len, &p)
-	i.follower.Dropped(flow, &p, i.Now)
+	i.Drop(out, reason, f)
 }
 
 // mayInspect reports whether to inspect a batch.

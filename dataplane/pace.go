@@ -93,12 +93,10 @@ func (h *pacer) holdBack(b *frames.Batch, i, out int) bool {
 	case pacing.Held:
 		return true
 	case pacing.Dropped:
-		h.queuer.inspector.dropped(b.Flow[i], f)
-		h.Drop(out, counters.DroppedPacing, f)
+		h.queuer.inspector.dropQueued(out, counters.DroppedPacing, f, b.Flow[i])
 		b.Gone |= 1 << i
 	case pacing.HostFull:
-		h.queuer.inspector.dropped(b.Flow[i], f)
-		h.Drop(out, counters.DroppedQueueOctets, f)
+		h.queuer.inspector.dropQueued(out, counters.DroppedQueueOctets, f, b.Flow[i])
 		b.Gone |= 1 << i
 	case pacing.NoSpace:
 		h.Counters.Add(out, counters.PacedTooMany, 1)

@@ -98,7 +98,6 @@ func (q *queuer) queueOne(out, class int, f burst.Frame, flow flowtable.Ref) boo
 		c.Enter([]burst.Frame{f}, []flowtable.Ref{flow}, uint64(f.Len))
 		return true
 	}
-	q.inspector.dropped(flow, f)
-	q.Drop(out, reason, f)
+	q.inspector.dropQueued(out, reason, f, flow)
 	return false
 }

@@ -139,8 +139,7 @@ func (t *transmitter) emptyClasses(port int, set egress.ClassSet) {
 		for range n {
 			_, flow := q.Classes[class].At(0)
 			f := q.Classes[class].Leave()
-			t.inspector.dropped(flow, f)
-			t.Drop(port, counters.DroppedPFCWatchdog, f)
+			t.inspector.dropQueued(port, counters.DroppedPFCWatchdog, f, flow)
 		}
 		t.Moved += n
 	}
