@@ -3,6 +3,7 @@ package scenario
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// TestPage: docs/simulator.md has a row for each key with a value, with its default and bounds, and for nothing else; and it names every scenario
-// and response.
+// TestPage: docs/simulator.md has a row for each key with a value, with its default and bounds, and for nothing else; and it names every scenario,
+// response and NIC.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/simulator.md")
 	if err != nil {
@@ -42,7 +43,7 @@ func TestPage(t *testing.T) {
 	for path := range rows {
 		t.Errorf("the page has a row for %s, which is not in the schema", path)
 	}
-	for _, name := range append(scenarios.Names(), responseNames[:]...) {
+	for _, name := range slices.Concat(scenarios.Names(), responseNames[:], NICs()) {
 		if !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("the page doesn't name %s", name)
 		}
