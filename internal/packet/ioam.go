@@ -75,12 +75,12 @@ func DecodeIOAMTraceHeader(b []byte) IOAMTraceHeader {
 }
 
 // FindIOAMTrace returns the first valid IOAM trace among the Hop-by-Hop options of a parsed IPv6 packet; Data is nil without one. A trace
-// must consist of whole words and have its fixed part. frame is the frame that was parsed.
-func FindIOAMTrace(frame []byte, p *Parsed) IOAMTrace {
+// must consist of whole words and have its fixed part.
+func FindIOAMTrace(b []byte, p *Parsed) IOAMTrace {
 	if p.HopOpts == 0 {
 		return IOAMTrace{}
 	}
-	header := OptionsHeader(frame, int(p.HopOpts), int(p.IPEnd))
+	header := OptionsHeader(b, int(p.HopOpts), int(p.IPEnd))
 	if header == nil {
 		return IOAMTrace{}
 	}

@@ -2,6 +2,17 @@ package packet
 
 import "encoding/binary"
 
+// ECN codepoints (RFC 3168 5), the low two bits of IPv4's TOS and IPv6's Traffic Class.
+const (
+	NotECT = 0
+	ECT1   = 1
+	ECT0   = 2
+	CE     = 3
+)
+
+// ecnMask has the bits of the codepoint.
+const ecnMask = 3
+
 // MarkCE sets Congestion Experienced in the IP header at offset ip, whose codepoint is ecn, and updates the IPv4 header checksum. It returns
 // false and changes nothing if ecn is Not-ECT or CE. The ICRC doesn't cover the field, so it stays valid. The header is the outermost one: in
 // an IP tunnel the mark gets into the packet inside where the tunnel ends (RFC 6040 4.2).

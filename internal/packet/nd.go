@@ -35,8 +35,7 @@ type NeighborSolicitation struct {
 
 // DecodeNeighborSolicitation reads a parsed packet. It returns false if the packet isn't a Neighbor Solicitation, or a node must silently
 // discard it (RFC 4861 7.1.1): hop limit 255, code 0, a right checksum, at least 24 octets, a unicast target, no option of length 0; and from the
-// unspecified address (Probing: Duplicate Address Detection) only to a solicited-node multicast address and without the sender's link-layer address. b is
-// the frame that was parsed.
+// unspecified address (Probing: Duplicate Address Detection) only to a solicited-node multicast address and without the sender's link-layer address.
 func DecodeNeighborSolicitation(b []byte, p *Parsed) (s NeighborSolicitation, ok bool) {
 	message := neighborMessage(b, p, icmpv6NeighborSolicitation)
 	if message == nil {
@@ -54,7 +53,7 @@ func DecodeNeighborSolicitation(b []byte, p *Parsed) (s NeighborSolicitation, ok
 }
 
 // AdvertisedTarget is the address that the sender of a parsed packet claims in a Neighbor Advertisement; false if the packet isn't one that a
-// node processes (RFC 4861 7.1.2). b is the frame that was parsed.
+// node processes (RFC 4861 7.1.2).
 func AdvertisedTarget(b []byte, p *Parsed) (Addr, bool) {
 	message := neighborMessage(b, p, icmpv6NeighborAdvertisement)
 	if message == nil {

@@ -63,8 +63,8 @@ func OptionsHeader(b []byte, off, limit int) []byte {
 }
 
 // OptionsOK checks every Hop-by-Hop and Destination Options header of an IPv6 packet whose extension headers are valid up to p.L4. whole:
-// no option exceeds its header. skippable: a node that knows only the Fast CNP options may continue with the packet (RFC 8200 4.2). b is
-// the frame that was parsed, at least up to p.L4.
+// no option exceeds its header. skippable: a node that knows only the Fast CNP options may continue with the packet (RFC 8200 4.2). The
+// frame is in b at least up to p.L4.
 func OptionsOK(b []byte, p *Parsed, c *CodePoints) (whole, skippable bool) {
 	skippable = true
 	for next, header := range extHeaders(b, p) {
@@ -95,7 +95,7 @@ const (
 
 // SourceRouted reports whether the host at a parsed IP packet's destination address would forward it to another one: it has an IPv4 source
 // route, or an IPv6 Routing header with segments left (RFC 8200 4.4). It is also true for unreadable IPv4 options. It reads extension
-// headers up to p.L4, which must not be 0 over IPv6. b is the frame that was parsed.
+// headers up to p.L4, which must not be 0 over IPv6.
 func SourceRouted(b []byte, p *Parsed) bool {
 	switch p.Family {
 	case 4:

@@ -1,17 +1,13 @@
 // Package packet reads and writes the headers of RoCEv2 traffic and its congestion notifications: Ethernet with VLAN tags, IPv4, IPv6 with
-// extension headers, UDP, ICMPv6 and the InfiniBand transport headers. Parse finds all of them in one pass over a frame;
-// the Put methods write a header at the front of a caller's buffer. Fields on the wire are in network byte order, Go values in host byte
+// extension headers, UDP, ICMPv6 and the InfiniBand transport headers. Fields on the wire are in network byte order, Go values in host byte
 // order. The package never allocates, has no state, makes no decisions about frames and returns no errors: a frame that it doesn't
 // understand is of Kind Other or IP.
+//
+// Parse finds all headers in one pass over a frame. A function of b and p is about a parsed frame: p is what Parse has found in b. Put writes a
+// header at the front of a buffer and Decode reads one there; the buffer must be as long as the header, unless Decode also returns a bool.
 package packet
 
-import (
-	"encoding/binary"
-	"iter"
-)
-
-// maxExtHeaders bounds the IPv6 extension headers that Parse skips; with more, the upper layer is unknown.
-const maxExtHeaders = 8
+import "encoding/binary"
 
 // Parse finds the headers of an Ethernet frame in one pass and overwrites all of p. frameLen is the frame's length in octets
 // without FCS; b is its beginning, shorter than the frame if the buffer has several segments or the capture truncated it.
@@ -161,41 +157,6 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 		next = h[0]
 	}
 	parseUpper(b, next, off, end, p)
-}
-
-// extHeaders are the extension headers that Parse has skipped, with their types; none if p.L4 is 0. At least 8 octets of each are in b, the
-// frame that was parsed.
-func extHeaders(b []byte, p *Parsed) iter.Seq2[uint8, []byte] {
-	return func(yield func(uint8, []byte) bool) {
-		next, off := b[p.L3+6], int(p.L3)+IPv6Len
-		for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
-			end := off + extHeaderLen(next, b[off+1])
-			if !yield(next, b[off:min(end, len(b))]) {
-				return
-			}
-			next, off = b[off], end
-		}
-	}
-}
-
-// isExtHeader reports whether a Next Header value is an extension header that Parse skips.
-func isExtHeader(next uint8) bool {
-	switch next {
-	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
-		return true
-	}
-	return false
-}
-
-// extHeaderLen is the length in octets of an extension header with the given type and second octet.
-func extHeaderLen(header, hdrExtLen uint8) int {
-	switch header {
-	case ProtoFragment:
-		return 8 // RFC 8200 4.5: the octet is reserved
-	case ProtoAH:
-		return 8 + int(hdrExtLen)*4 // RFC 4302 2.2: in units of 4 octets, less 2
-	}
-	return 8 + int(hdrExtLen)*8
 }
 
 // parseUpper records the upper-layer header at l4, which need not be in b, and continues with UDP.

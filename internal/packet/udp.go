@@ -80,11 +80,3 @@ func PutUDPDatagram(frame []byte, l3 int, src, dst Addr, dscp, ttl uint8, srcPor
 	h.Put(datagram)
 	binary.BigEndian.PutUint16(datagram[6:], UDPChecksum(src, dst, datagram))
 }
-
-// IPHeaderLen is the length in octets of an IP header without options for an address.
-func IPHeaderLen(a Addr) int {
-	if a.Is4() {
-		return IPv4Len
-	}
-	return IPv6Len
-}

@@ -47,14 +47,6 @@ func ExtensionChecksumOK(b []byte) bool {
 	return binary.BigEndian.Uint16(b[2:]) == 0 || fold(onesSum(0, b)) == 0
 }
 
-// notZero returns a checksum in the form that doesn't mean "no checksum".
-func notZero(checksum uint16) uint16 {
-	if checksum == 0 {
-		return 0xffff
-	}
-	return checksum
-}
-
 // C-Types of the Long-haul CNP's class of objects (draft-tian 10.3).
 const (
 	CTypeTimestamp = 1 // 8 octets, NTP timestamp format (RFC 5905 6)

@@ -20,11 +20,6 @@ func ICMPv6Checksum(src, dst Addr, msg []byte) uint16 {
 	return fold(onesSum(sum, msg[4:]))
 }
 
-// addrSum adds the address's eight 16-bit words. Words of 32 bits are congruent to their halves' sum modulo 0xFFFF.
-func addrSum(a Addr) uint64 {
-	return a.Hi>>32 + a.Hi&0xffffffff + a.Lo>>32 + a.Lo&0xffffffff
-}
-
 // ICMPLen is the length of the header of an ICMP or ICMPv6 echo message in octets (RFC 792, RFC 4443 4.1).
 const ICMPLen = 8
 
@@ -36,7 +31,7 @@ const (
 )
 
 // EchoRequest returns the message of a parsed packet that is an ICMP Echo or an ICMPv6 Echo Request, from its type on; nil if it is none, is a fragment,
-// isn't whole, or its checksum is wrong. b is the frame that was parsed.
+// isn't whole, or its checksum is wrong.
 func EchoRequest(b []byte, p *Parsed) []byte {
 	at, end := int(p.L4), int(p.IPEnd)
 	if at == 0 || end > len(b) || end-at < ICMPLen {
