@@ -4,8 +4,6 @@ package fastpath
 
 import (
 	"encoding/binary"
-	"math/bits"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -89,27 +87,29 @@ run:
 		var l4 uint32 // offset of the UDP header in the frame
 		switch etherType {
 		case etherTypeIPv4:
+			ip := (*[packet.IPv4Len]byte)(h[packet.EthernetLen:])
 			// One comparison for the fragment offset, MF and the protocol, with the Time to Live between them.
-			if h[14] != 0x45 || binary.LittleEndian.Uint32(h[20:])&0xff00ff3f != packet.ProtoUDP<<24 {
+			if ip[0] != 0x45 || binary.LittleEndian.Uint32(ip[6:])&0xff00ff3f != packet.ProtoUDP<<24 {
 				break run
 			}
 			udp = (*[packet.UDPLen + packet.BTHLen]byte)(h[packet.EthernetLen+packet.IPv4Len:])
-			if uint32(binary.BigEndian.Uint16(h[16:])) != uint32(binary.BigEndian.Uint16(udp[4:]))+packet.IPv4Len {
+			if uint32(binary.BigEndian.Uint16(ip[2:])) != uint32(binary.BigEndian.Uint16(udp[4:]))+packet.IPv4Len {
 				break run
 			}
-			w.Flow.Src, w.Flow.Dst = packet.AddrFrom4(h[26:]), packet.AddrFrom4(h[30:])
-			tos, l4 = h[15], packet.EthernetLen+packet.IPv4Len
+			w.Flow.Src, w.Flow.Dst = packet.AddrFrom4(ip[12:]), packet.AddrFrom4(ip[16:])
+			tos, l4 = ip[1], packet.EthernetLen+packet.IPv4Len
 		case etherTypeIPv6:
 			if contiguous < least6 {
 				break run
 			}
 			h := (*[plain6]byte)(unsafe.Pointer(h))
+			ip := (*[packet.IPv6Len]byte)(h[packet.EthernetLen:])
 			udp = (*[packet.UDPLen + packet.BTHLen]byte)(h[packet.EthernetLen+packet.IPv6Len:])
-			first := binary.BigEndian.Uint32(h[14:])
-			if first>>28 != 6 || h[20] != packet.ProtoUDP || binary.BigEndian.Uint16(h[18:]) != binary.BigEndian.Uint16(udp[4:]) {
+			first := binary.BigEndian.Uint32(ip[0:])
+			if first>>28 != 6 || ip[6] != packet.ProtoUDP || binary.BigEndian.Uint16(ip[4:]) != binary.BigEndian.Uint16(udp[4:]) {
 				break run
 			}
-			src, dst := packet.AddrFrom16(h[22:]), packet.AddrFrom16(h[38:])
+			src, dst := packet.AddrFrom16(ip[8:]), packet.AddrFrom16(ip[24:])
 			if src.Hi == 0 || dst.Hi == 0 { // it may be IPv4-mapped
 				break run
 			}
@@ -141,50 +141,4 @@ run:
 	}
 	r.N = i
 	return r
-}
-
-// MarkBurst marks, as packet.MarkCE does, the frames that these has a bit for, and returns a bit for each one that it has marked. base is the base
-// address of the frames' data; records are those of the frames, which it doesn't change: an IP header is of version 4 or 6. There are at most 64
-// frames.
-func MarkBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64) {
-	return markBurst(base, frames, records[:len(frames)], these&(1<<len(frames)-1))
-}
-
-// markBurstGo is the specification of markBurst.
-func markBurstGo(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64) {
-	for ; these != 0; these &= these - 1 {
-		i := bits.TrailingZeros64(these)
-		f := &frames[i]
-		if packet.MarkCE(unsafe.Slice((*byte)(unsafe.Add(base, int(f.Data))), f.Head), records[i].IP, records[i].ECN()) {
-			marked |= 1 << i
-		}
-	}
-	return marked
-}
-
-// Markable returns a bit for each packet that MarkBurst would mark of those that these has a bit for.
-func Markable(records []packet.Record, these uint64) (markable uint64) {
-	for ; these != 0; these &= these - 1 {
-		i := bits.TrailingZeros64(these)
-		if ecn := records[i].ECN(); ecn != packet.NotECT && ecn != packet.CE {
-			markable |= 1 << i
-		}
-	}
-	return markable
-}
-
-// StoreSet stores from[i] in to[i] for each bit i of set. One goroutine stores there, and others read.
-func StoreSet(to []atomic.Uint64, from []uint64, set uint64) {
-	n := min(len(to), len(from), 64)
-	if set &= 1<<n - 1; set != 0 {
-		storeSet(&to[0], &from[0], set)
-	}
-}
-
-// storeSetGo is the specification of storeSet: to and from are the first elements of arrays with an element for each bit of set.
-func storeSetGo(to *atomic.Uint64, from *uint64, set uint64) {
-	for ; set != 0; set &= set - 1 {
-		at := bits.TrailingZeros64(set) * 8
-		(*atomic.Uint64)(unsafe.Add(unsafe.Pointer(to), at)).Store(*(*uint64)(unsafe.Add(unsafe.Pointer(from), at)))
-	}
 }
