@@ -65,13 +65,6 @@ func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	return d, nil
 }
 
-// place returns a host's set, and its tag in the upper 16 bits.
-func (d *Destinations) place(a packet.Host) (*[ways]atomic.Uint64, uint64) {
-	h := keyhash.Fold(keyhash.Fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], uint64(a.Scope)^d.seed[3])
-	set, _ := bits.Mul64(h, uint64(len(d.sets)))
-	return &d.sets[set], h << tatBits
-}
-
 // Allow reports whether the limit r allows a notification to a now, and counts it if so. The limit may change between calls.
 func (d *Destinations) Allow(r Rate, a packet.Host, now int64) Verdict {
 	if r.Off() {
@@ -94,18 +87,6 @@ func (d *Destinations) Allow(r Rate, a packet.Host, now int64) Verdict {
 	return Limited
 }
 
-// Used is the number of destinations whose limits count at a time, and how many there are places for. It reads the whole table.
-func (d *Destinations) Used(now int64) (used, size int) {
-	for i := range d.sets {
-		for n := range d.sets[i] {
-			if w := d.sets[i][n].Load(); w != 0 && int64(w-uint64(now*units))<<tagBits > 0 {
-				used++
-			}
-		}
-	}
-	return used, ways * len(d.sets)
-}
-
 // Check is what Allow would return. It counts nothing.
 func (d *Destinations) Check(r Rate, a packet.Host, now int64) Verdict {
 	if r.Off() {
@@ -120,25 +101,6 @@ func (d *Destinations) Check(r Rate, a packet.Host, now int64) Verdict {
 		return Limited
 	}
 	return Allowed
-}
-
-// choose finds the word with this tag, or one whose TAT is past; nil if there is neither. ahead is the time by which the destination's TAT
-// is ahead of the clock.
-func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atomic.Uint64, was uint64, ahead int64) {
-	for i := range set {
-		w := set[i].Load()
-		left := int64(0)
-		if w != 0 {
-			left = r.ahead(int64(w-uint64(now)) << tagBits >> tagBits)
-		}
-		if w&^tatMask == tag {
-			return &set[i], w, left
-		}
-		if left == 0 && way == nil {
-			way, was = &set[i], w
-		}
-	}
-	return way, was, 0
 }
 
 // Refund undoes Allow for a notification to a that was not sent.
@@ -158,4 +120,42 @@ func (d *Destinations) Refund(r Rate, a packet.Host) {
 			}
 		}
 	}
+}
+
+// Used is the number of destinations whose limits count at a time, and how many there are places for. It reads the whole table.
+func (d *Destinations) Used(now int64) (used, size int) {
+	for i := range d.sets {
+		for n := range d.sets[i] {
+			if w := d.sets[i][n].Load(); w != 0 && int64(w-uint64(now*units))<<tagBits > 0 {
+				used++
+			}
+		}
+	}
+	return used, ways * len(d.sets)
+}
+
+// place returns a host's set, and its tag in the upper 16 bits.
+func (d *Destinations) place(a packet.Host) (*[ways]atomic.Uint64, uint64) {
+	h := keyhash.Fold(keyhash.Fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], uint64(a.Scope)^d.seed[3])
+	set, _ := bits.Mul64(h, uint64(len(d.sets)))
+	return &d.sets[set], h << tatBits
+}
+
+// choose finds the word with this tag, or one whose TAT is past; nil if there is neither. ahead is the time by which the destination's TAT
+// is ahead of the clock.
+func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atomic.Uint64, was uint64, ahead int64) {
+	for i := range set {
+		w := set[i].Load()
+		left := int64(0)
+		if w != 0 {
+			left = r.ahead(int64(w-uint64(now)) << tagBits >> tagBits)
+		}
+		if w&^tatMask == tag {
+			return &set[i], w, left
+		}
+		if left == 0 && way == nil {
+			way, was = &set[i], w
+		}
+	}
+	return way, was, 0
 }

@@ -59,9 +59,9 @@ func (r Rate) Allow(tat *atomic.Int64, now int64) bool {
 	return false
 }
 
-// Reached reports whether Allow would be false for an event at the time now. It counts nothing.
-func (r Rate) Reached(tat *atomic.Int64, now int64) bool {
-	return !r.Off() && r.ahead(tat.Load()-now*units) > r.tolerance
+// Check is what Allow would return. It counts nothing.
+func (r Rate) Check(tat *atomic.Int64, now int64) bool {
+	return r.Off() || r.ahead(tat.Load()-now*units) <= r.tolerance
 }
 
 // ahead is the time by which a TAT is ahead of the clock, given their difference: 0 if it is past, or too far ahead to be valid.

@@ -30,8 +30,8 @@ func TestRateExamples(t *testing.T) {
 		r := PerSecond(c.rate)
 		var tat atomic.Int64
 		for i, now := range c.at {
-			if got := !r.Reached(&tat, now); got != c.allow[i] {
-				t.Errorf("%s: event %d at %d ns: not reached %v, want %v", c.name, i, now, got, c.allow[i])
+			if got := r.Check(&tat, now); got != c.allow[i] {
+				t.Errorf("%s: event %d at %d ns: checked %v, want %v", c.name, i, now, got, c.allow[i])
 			}
 			if got := r.Allow(&tat, now); got != c.allow[i] {
 				t.Errorf("%s: event %d at %d ns: allowed %v, want %v", c.name, i, now, got, c.allow[i])
@@ -99,10 +99,10 @@ func TestRateNeverExceeds(t *testing.T) {
 		var tat atomic.Int64
 		var allowed []int64
 		for _, now := range anyTimes(t, rate) {
-			reached := r.Reached(&tat, now)
+			checked := r.Check(&tat, now)
 			ok := r.Allow(&tat, now)
-			if ok == reached {
-				t.Fatalf("%d/s at %d: the limit is reached %v, an event is allowed %v", rate, now, reached, ok)
+			if ok != checked {
+				t.Fatalf("%d/s at %d: checked %v, allowed %v", rate, now, checked, ok)
 			}
 			if ok {
 				allowed = append(allowed, now)

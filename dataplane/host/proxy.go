@@ -57,7 +57,7 @@ func (s *Stage) Accept(f *Frame, known bool) (none proxy.Request, why proxy.Refu
 	if x.Owns(p.Src) || known && !f.WAN {
 		return none, proxy.WrongSide
 	}
-	if x.received.Reached(&s.fromAll, f.Now) {
+	if !x.received.Check(&s.fromAll, f.Now) {
 		return none, proxy.ReceiveLimit
 	}
 	switch s.fromSource.Allow(x.perSource, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(f.Port), p)}, f.Now) {

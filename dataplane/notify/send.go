@@ -163,7 +163,7 @@ func (n *Notifier) Limited(m *Note) counters.Suppression {
 	if reason := limitReason(n.limits.toDestination.Check(each, host, n.Now)); reason != counters.Allowed {
 		return reason
 	}
-	if n.Policy.PerPort.Reached(&n.limits.toPort[m.In], n.Now) {
+	if !n.Policy.PerPort.Check(&n.limits.toPort[m.In], n.Now) {
 		return counters.PortLimit
 	}
 	return counters.Allowed
