@@ -11,8 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// passed is the verdict on a frame that is forwarded, if it isn't dropped later. Other verdicts are the counter of a frame's end.
-const passed counters.Counter = 0
+// passed is the verdict on a frame that is forwarded, if it isn't dropped later. Any other is the counter of the frame's end.
+const passed = counters.RxPackets
 
 // classifier is the stage that gives each special frame its verdict.
 type classifier struct {

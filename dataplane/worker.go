@@ -165,9 +165,6 @@ func (w *Worker) Steps() uint64 { return w.steps.Load() }
 // Now is the time of the last step on the backend's clock, ns.
 func (w *Worker) Now() int64 { return w.state.Now }
 
-// Drain stops reception; Step still sends queued frames.
-func (w *Worker) Drain() { w.state.IO.Drain = true }
-
 // Queued is the number of frames, notifications included, that wait at this worker.
 func (w *Worker) Queued() int {
 	n := 0
@@ -181,8 +178,7 @@ func (w *Worker) Queued() int {
 	return n
 }
 
-// NextDue is the time of the worker's next action if no frame arrives: the next waiting frame may start, or a Resume or
-// PFC frame is due.
+// NextDue is the time of the worker's next action if no frame arrives: the next waiting frame may start, or a Resume or PFC frame is due.
 // False when there is nothing.
 func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
@@ -201,52 +197,4 @@ func (w *Worker) NextDue() (int64, bool) {
 		}
 	}
 	return due, any
-}
-
-// Close returns every buffer to the backend. Frames that were still queued count as dropped by the shutdown.
-func (w *Worker) Close() {
-	w.state.IO.Drain = true
-	for port := range w.state.IO.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
-		w.state.IO.Ports[port].Tx = w.state.Egress[port].List()
-	}
-	for port := range w.state.Egress {
-		q := &w.state.Egress[port]
-		if w.state.ID == 0 {
-			if buf := w.plane.links[port].TakeBuffer(); buf != 0 {
-				w.giveBack(buf)
-			}
-		}
-		for q.Notifications.Len() > 0 {
-			f, tag := q.Notifications.Pop()
-			w.giveBack(f.Buf)
-			w.transmitter.countNotSent(port, tag.Index, counters.Shutdown)
-		}
-		p := w.state.Pacers[port]
-		for at, _, any := p.First(); any; at, _, any = p.First() {
-			f, _, _ := p.Release(at, w.state.Now)
-			w.giveBack(f.Frame.Buf)
-			w.state.Counters.Add(port, counters.DroppedShutdown, 1)
-		}
-		for class := range q.Classes {
-			for q.Classes[class].Len() > 0 {
-				w.giveBack(q.Classes[class].Leave().Buf)
-				w.state.Counters.Add(port, counters.DroppedShutdown, 1)
-			}
-		}
-	}
-	for _, f := range w.state.IO.Spare {
-		w.giveBack(f.Buf)
-	}
-	w.state.IO.Spare = w.state.IO.Spare[:0]
-	w.backend.Exchange()
-	w.publish()
-	w.histograms.sample(w.state.Now, w.state.Egress, w.state.ID == 0)
-}
-
-// giveBack frees a buffer at the next exchange; it runs one at once if no more fit.
-func (w *Worker) giveBack(buf uint64) {
-	if len(w.state.IO.Free) == cap(w.state.IO.Free) {
-		w.backend.Exchange()
-	}
-	w.state.IO.Free = append(w.state.IO.Free, buf)
 }
