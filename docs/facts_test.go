@@ -118,7 +118,7 @@ func TestFacts(t *testing.T) {
 		{"configuration.md", "full at 5 ms of the rate, %d to %d MB", []any{d("congestion/law.go", "lawFullLeast") / 1e6, d("congestion/law.go", "lawFullMost") / 1e6}},
 		{"configuration.md", "is %d at K_min, %d at K_max", []any{d("congestion/severity.go", "levelAtKMin"), d("congestion/severity.go", "levelAtKMax")}},
 		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{packet.ProxyLevel(42), packet.ProxyLevel(177)}},
-		{"decisions.md", "one label stack (%d labels)", []any{d("internal/packet/tunnel.go", "maxLabels")}},
+		{"decisions.md", "one label stack (%d labels)", []any{d("internal/packet/mpls.go", "maxLabels")}},
 		{"wire-formats.md", "| %d IPv4, %d IPv6 | yes |", []any{octets("standard-cnp-v4", 0), octets("standard-cnp-v6-tagged", 1)}},
 		{"wire-formats.md", "| Destination Options, UDP 4791, BTH | %d | yes |", []any{octets("fast-cnp", 0)}},
 		{"wire-formats.md", "UDP 4791, BTH, E bit | %d IPv4, %d IPv6", []any{octets("long-haul-cnp-v4", 0), octets("long-haul-cnp-v6-tagged", 1)}},

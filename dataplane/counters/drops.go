@@ -19,12 +19,12 @@ func (r Reasons) Has(n Counter) bool { return r>>n&1 != 0 }
 // AtEgress reports whether a frame is dropped at its egress port; the counter is that port's.
 func (n Counter) AtEgress() bool { return atEgress.Has(n) }
 
-// AllReasons is the name of the set of all reasons.
-const AllReasons = "all"
+// allReasons is the name of the set of all reasons.
+const allReasons = "all"
 
-// ReasonNames are the names of AllReasons and of each reason for which a worker drops frames.
+// ReasonNames are the names of allReasons and of each reason for which a worker drops frames.
 func ReasonNames() []string {
-	names := []string{AllReasons}
+	names := []string{allReasons}
 	for n := range Counters {
 		if n.atWorker() {
 			names = append(names, Catalogue[n].Value)
@@ -36,7 +36,7 @@ func ReasonNames() []string {
 // ReasonsOf is the set with a name of ReasonNames; 0 of any other.
 func ReasonsOf(name string) (set Reasons) {
 	for n := range Counters {
-		if n.atWorker() && (name == AllReasons || name == Catalogue[n].Value) {
+		if n.atWorker() && (name == allReasons || name == Catalogue[n].Value) {
 			set |= 1 << n
 		}
 	}

@@ -17,8 +17,8 @@ func TestReasons(t *testing.T) {
 		}
 		all |= set
 	}
-	if ReasonsOf(AllReasons) != all || ReasonsOf("no-reason") != 0 {
-		t.Errorf("all reasons are %#x, expected %#x; of an unknown name %#x", ReasonsOf(AllReasons), all, ReasonsOf("no-reason"))
+	if ReasonsOf(allReasons) != all || ReasonsOf("no-reason") != 0 {
+		t.Errorf("all reasons are %#x, expected %#x; of an unknown name %#x", ReasonsOf(allReasons), all, ReasonsOf("no-reason"))
 	}
 	for n := range Counters {
 		if n.AtEgress() && Catalogue[n].Metric != telemetry.DroppedPackets {

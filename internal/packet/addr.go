@@ -38,8 +38,8 @@ func (a Addr) Unicast() bool {
 	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1)
 }
 
-// Put4 writes the IPv4 part, 4 octets in network byte order.
-func (a Addr) Put4(b []byte) { binary.BigEndian.PutUint32(b, uint32(a.Lo)) }
+// put4 writes the IPv4 part, 4 octets in network byte order.
+func (a Addr) put4(b []byte) { binary.BigEndian.PutUint32(b, uint32(a.Lo)) }
 
 // Put16 writes 16 octets in network byte order.
 func (a Addr) Put16(b []byte) {

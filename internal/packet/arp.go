@@ -35,9 +35,9 @@ func (a *ARP) Put(b []byte) {
 	b = b[:ARPLen]
 	binary.BigEndian.PutUint64(b, arpIPv4|uint64(a.Operation))
 	copy(b[8:], a.SenderMAC[:])
-	a.SenderIP.Put4(b[14:])
+	a.SenderIP.put4(b[14:])
 	copy(b[18:], a.TargetMAC[:])
-	a.TargetIP.Put4(b[24:])
+	a.TargetIP.put4(b[24:])
 }
 
 // DecodeARP reads the message at the front of b; it returns false when the message isn't whole, or isn't for IPv4 over Ethernet.

@@ -173,8 +173,8 @@ func (m *CM) putPrivate(x []byte) {
 	binary.BigEndian.PutUint16(x[2:], m.SourcePort)
 	if m.LocalGID.Is4() {
 		x[1] = 4 << versionShift
-		m.LocalGID.Put4(x[4+addressMargin:])
-		m.RemoteGID.Put4(x[20+addressMargin:])
+		m.LocalGID.put4(x[4+addressMargin:])
+		m.RemoteGID.put4(x[20+addressMargin:])
 		return
 	}
 	x[1] = 6 << versionShift

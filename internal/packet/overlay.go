@@ -1,7 +1,5 @@
 package packet
 
-import "encoding/binary"
-
 // Who reads a capture looks into more tunnels than a gateway, which forwards at line rate: those that the domain filter knows, too (udptunnel.go).
 
 // ParseOverlay replaces p, in which Parse has read a UDP datagram of b, by the RoCEv2 packet that it carries in VXLAN on the old port, VXLAN-GPE, Geneve, or
@@ -53,39 +51,4 @@ func UDPTo(b []byte, p *Parsed, port uint16) int {
 		}
 	}
 	return 0
-}
-
-// GREHeader is a GRE header (RFC 2784, RFC 2890).
-type GREHeader struct {
-	Type     uint16 // what follows, an EtherType
-	Key      uint32 // 0 without
-	Numbered bool   // it has a sequence number
-	Next     int    // offset of what follows
-}
-
-// ReadGRE reads the header at an offset. It reports false for one that isn't whole, or of another version.
-func ReadGRE(b []byte, at int) (h GREHeader, ok bool) {
-	if len(b) < at+greLen {
-		return h, false
-	}
-	flags := binary.BigEndian.Uint16(b[at:])
-	if flags&greUnknown != 0 {
-		return h, false
-	}
-	h.Type, h.Numbered = binary.BigEndian.Uint16(b[at+2:]), flags&greSequence != 0
-	h.Next = at + greLen
-	if flags&greChecksum != 0 {
-		h.Next += greFieldLen
-	}
-	if flags&greKey != 0 {
-		if len(b) < h.Next+greFieldLen {
-			return h, false
-		}
-		h.Key = binary.BigEndian.Uint32(b[h.Next:])
-		h.Next += greFieldLen
-	}
-	if h.Numbered {
-		h.Next += greFieldLen
-	}
-	return h, true
 }

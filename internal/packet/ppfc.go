@@ -45,7 +45,7 @@ func (n *PPFCFields) Put(b []byte, family uint8) {
 	if family == 6 {
 		n.Dst.Put16(b)
 	} else {
-		n.Dst.Put4(b)
+		n.Dst.put4(b)
 	}
 	words := b[len(b)-8:]
 	binary.BigEndian.PutUint32(words, uint32(n.Flags&0x3fff)<<18|uint32(n.PT&3)<<16|uint32(n.Port))

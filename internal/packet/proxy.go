@@ -53,8 +53,8 @@ func (x *Proxied) Put(b []byte) {
 		x.Src.Put16(b[8:])
 		x.Dst.Put16(b[24:])
 	} else {
-		x.Src.Put4(b[8:])
-		x.Dst.Put4(b[12:])
+		x.Src.put4(b[8:])
+		x.Dst.put4(b[12:])
 	}
 }
 

@@ -1,9 +1,6 @@
 package packet
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // TunnelKind is a kind of tunnel that Parse follows. It follows one IP tunnel (any kind but MPLS) and one MPLS label stack, in either order,
 // so at most two levels.
@@ -54,38 +51,6 @@ type Tunnel struct {
 	unread bool
 }
 
-const (
-	vxlanPort = 4789       // UDP destination port (RFC 7348 5)
-	vxlanLen  = 8          // octets of the VXLAN header
-	vxlanVNI  = 0x08000000 // the flag of a valid VNI: a tunnel's end discards a frame without it
-	// The Group Policy extension: its flag and other fields. The Generic Protocol Extension when it says that an Ethernet frame follows. Other
-	// bits are reserved, or say that something else follows: a tunnel's end may read them or not.
-	vxlanGroup, vxlanGroupFields = 0x80000000, 0x0048ffff
-	vxlanEthernet                = 0x04000003
-
-	etherTypeBridging = 0x6558 // an Ethernet frame in GRE (RFC 1701)
-)
-
-// GRE (RFC 2784, RFC 2890): flags and version, an EtherType, then four octets for each of the three flags, in their order.
-const (
-	greLen      = 4
-	greChecksum = 0x8000
-	greKey      = 0x2000
-	greSequence = 0x1000
-	greUnknown  = 0x4fff // routing (RFC 1701), reserved bits, version
-	greFieldLen = 4
-)
-
-// MPLS label stack (RFC 3032 2.1): each entry has a label (20 bits), traffic class (3), bottom of stack (1), TTL (8).
-const (
-	labelLen       = 4
-	entryLabel     = 12
-	labelBottom    = 1 << 8
-	labelELI       = 7  // Entropy Label Indicator: the next label is an entropy label, which differs between flows (RFC 6790)
-	maxLabels      = 16 // a longer stack isn't read
-	controlWordLen = 4  // octets of a pseudowire's control word (RFC 4385)
-)
-
 // carried is what a tunnel carries.
 type carried uint8
 
@@ -131,13 +96,7 @@ func payloadOf(b []byte, p *Parsed) payload {
 	return l
 }
 
-// afterGRE reads a GRE header.
-func (l *payload) afterGRE(b []byte) {
-	l.what = unreadable
-	if h, ok := ReadGRE(b, l.at); ok {
-		l.at, l.tunnel, l.what = h.Next, Tunnel{Kind: GRE, ID: h.Key}, byEtherType(h.Type)
-	}
-}
+const etherTypeBridging = 0x6558 // an Ethernet frame in GRE (RFC 1701)
 
 // byEtherType is what follows a tunnel header that names it by an EtherType.
 func byEtherType(etherType uint16) carried {
@@ -150,25 +109,6 @@ func byEtherType(etherType uint16) carried {
 		return labelStack
 	}
 	return unreadable
-}
-
-// afterVXLAN reads the VXLAN header after a UDP header.
-func (l *payload) afterVXLAN(b []byte) {
-	l.what = unreadable
-	l.at += UDPLen
-	if len(b) < l.at+vxlanLen {
-		return
-	}
-	flags, known := binary.BigEndian.Uint32(b[l.at:]), uint32(vxlanVNI)
-	switch {
-	case flags&vxlanGroup != 0:
-		known |= vxlanGroup | vxlanGroupFields
-	case flags&vxlanEthernet == vxlanEthernet:
-		known |= vxlanEthernet
-	}
-	l.what, l.void = ethernetFrame, flags&vxlanVNI == 0
-	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8, unread: flags&^known != 0}
-	l.at += vxlanLen
 }
 
 // segments reports whether a parsed IP packet has a Segment Routing Header (RFC 8754 2).
@@ -272,50 +212,4 @@ func (l *payload) parse(b []byte, p *Parsed) {
 	} else {
 		parsePacket(b, l.at, l.end, p)
 	}
-}
-
-// belowLabels finds the RoCEv2 packet below a label stack. The stack doesn't tell what follows it (RFC 3032 2.2). Like routers that look for
-// flows (RFC 4928 3), this goes by the first four bits: 4 and 6 are an IP packet's, 0 those of a pseudowire's control word (RFC 4385 3) before
-// an Ethernet frame. But an Ethernet frame in a pseudowire without control word may begin with any of them (RFC 8469 3), so it is read as
-// such, too, and the first reading that leads to RoCEv2 counts. A wrong one would need EtherType, IP header, lengths, UDP port and BTH to fit
-// in the wrong place. That happens in one case: without a control word, the first four octets of a tagged frame can be taken for one, and the
-// same packet is found after an untagged frame's header. So the frame is tried before the control word.
-func (l *payload) belowLabels(b []byte, left levels, p *Parsed) bool {
-	label, at, ok := bottomLabel(b[:min(len(b), l.end)], l.at)
-	if !ok {
-		return false
-	}
-	first := b[at] >> 4
-	in := payload{what: ipPacket, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, unread: true}}
-	if (first == 4 || first == 6) && in.holds(b, left, p) {
-		return true
-	}
-	in.what = ethernetFrame
-	if in.holds(b, left, p) {
-		return true
-	}
-	in.at += controlWordLen
-	return first == 0 && in.holds(b, left, p)
-}
-
-// bottomLabel reads a label stack at at. It returns the last label that isn't an entropy label or its indicator, and the offset of what
-// follows the stack, which is in b; false if there is no such offset, or the stack is too long.
-func bottomLabel(b []byte, at int) (label uint32, next int, ok bool) {
-	entropy := false
-	for range maxLabels {
-		if len(b) < at+labelLen {
-			return 0, 0, false
-		}
-		entry := binary.BigEndian.Uint32(b[at:])
-		at += labelLen
-		this := entry >> entryLabel
-		if !entropy && this != labelELI {
-			label = this
-		}
-		entropy = !entropy && this == labelELI
-		if entry&labelBottom != 0 {
-			return label, at, at < len(b)
-		}
-	}
-	return 0, 0, false
 }
