@@ -1,8 +1,12 @@
 package congestion_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/congestion"
 )
@@ -29,7 +33,7 @@ func TestLevels(t *testing.T) {
 				for ; next[i] <= float64(now); next[i] += 1000 / c.rates[i] {
 					at := 1e9 + int64(now)
 					flows[i].Add(at, 1000)
-					l, bytes, _ := s.Arrives(at, 1000, &flows[i], fair, false)
+					l, bytes, _, _ := s.Arrives(at, 1000, &flows[i], fair)
 					if now > 5_000_000 {
 						level, obeyed, n = level+l, obeyed+bytes, n+1
 					}
@@ -48,4 +52,42 @@ func TestLevels(t *testing.T) {
 			t.Errorf("flows with %v: %.3f bytes/ns obey F", c.rates[:min(len(c.rates), 4)], rate)
 		}
 	}
+}
+
+// TestSureOfRate: whatever bursts a sender's packets come in, each of them up to as late as the next one, and polled now and then, it never counts as above F if it sends 0.9 of it. One that sends 1.1 of it
+// does within 2 ms, if its bursts are at most what F is in 80 us.
+func TestSureOfRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, least, most float64) float64 {
+			return least * math.Pow(most/least, rapid.Float64Range(0, 1).Draw(t, name))
+		}
+		fair, size := draw("F", 0.05, 2), rapid.Uint32Range(256, 4096).Draw(t, "bytes of a packet")
+		packets := 1 + int(draw("packets of a burst", 1, 80_000*fair/float64(size)+1))
+		period := float64(packets) * float64(size) / fair
+		poll, late := draw("ns between polls", 100, 5000), rapid.Float64Range(0, 1).Draw(t, "late")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		over := func(part, jitter float64) bool {
+			var s congestion.LawShare
+			var f congestion.LawFlow
+			for n, at := 0.0, 0.0; at < 2e6; n++ {
+				at = (n + jitter*random.Float64()) * period / part
+				now := 1e9 + int64(math.Ceil(at/poll)*poll)
+				for range packets {
+					if _, _, window, ended := s.Arrives(now, size, &f, fair); ended {
+						s.Judge(window, fair)
+					}
+					if s.Over(fair) {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		if over(rapid.Float64Range(0.1, 0.9).Draw(t, "below"), late) {
+			t.Error("one below F counts as above it")
+		}
+		if !over(1.1, 0) && period < 80_000 {
+			t.Error("one above F doesn't count as above it")
+		}
+	})
 }
