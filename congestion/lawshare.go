@@ -13,13 +13,16 @@ type LawShare struct {
 	largest float32 // rate of the fastest flow in this window
 	part    float32 // that the level is of F; 0: all of it
 	burst   uint32  // bytes that have arrived at the time of the last packet
-	most    uint32  // bytes of the largest burst before it, of this window
+	most    uint32  // bytes of the largest burst of the last windows, before it
 	bucket  float32 // bytes in the bucket, divided by F, ns
 	least   float32 // rate that the sender has for sure
 	Last    int64   // time of the last packet, ns
 }
 
-const lawLeastPart = 1e-6
+const (
+	lawLeastPart = 1e-6
+	lawBurstAges = 8 // a burst counts this part less in each window after it
+)
 
 // Arrives takes a packet of a flow, at a time (ns). It returns the level, and the bytes that would come if the sender obeyed F. If a window has ended, it returns how long that took (ns),
 // and the sender's rate is another one: Judge is to be called.
@@ -49,8 +52,9 @@ func (s *LawShare) Arrives(now int64, bytes uint32, f *LawFlow, fair float64) (l
 
 // Judge finds the least rate of the sender after a window (ns).
 func (s *LawShare) Judge(window int64, fair float64) {
-	w, f, burst := float32(window), float32(fair), float32(max(s.most, s.burst))
-	s.most = 0
+	s.most = max(s.most, s.burst)
+	w, f, burst := float32(window), float32(fair), float32(s.most)
+	s.most -= s.most / lawBurstAges
 	s.bucket = max(s.bucket+(s.rate/f-1)*w, 0)
 	if s.least = s.rate; s.bucket*f >= burst {
 		s.bucket = burst / f
