@@ -74,22 +74,21 @@ func (f *LawFlow) Paused() bool { return f.kind() == byPause }
 
 // Add adds a packet that arrives at a time (ns). If a window has ended before it, it returns the time (ns) that the window took.
 func (f *LawFlow) Add(now int64, bytes uint32) (window int64, ended bool) {
-	return f.add(now, bytes, lawWindowGap)
+	return f.add(now, bytes, 0)
 }
 
-// add is Add for a packet that arrives a time (ns) after the one before. A window of few packets doesn't end within a burst: it would have a part of the burst, and
-// nothing of the time until the next one.
-func (f *LawFlow) add(now int64, bytes uint32, gap int64) (window int64, ended bool) {
+// add is Add for a packet at whose time so many bytes of one burst have arrived already: they are the next window's.
+func (f *LawFlow) add(now int64, bytes, burst uint32) (window int64, ended bool) {
 	packets, size := f.count>>countKind, f.count&mostBytes
 	elapsed := since(now, f.began)
 	switch {
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
 		packets, size = 0, 0
-	case (elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast) && (packets == mostPackets || 2*gap*int64(packets) >= elapsed):
-		f.rate = float32(size) / float32(elapsed)
+	case elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+		f.rate = float32(size-min(size, burst)) / float32(elapsed)
 		f.began = tick(now)
-		packets, size, window, ended = 0, 0, elapsed, true
+		packets, size, window, ended = 0, burst, elapsed, true
 	case elapsed >= lawSlowFlow:
 		f.rate = min(f.rate, float32(size)/float32(elapsed))
 	}

@@ -160,14 +160,15 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 				t.Slow = e.addSlow(now, size)
 				over = &e.slow
 			}
-			all := 1 + e.others
-			share = fair / all
-			level, obeys, ended := e.Arrives(now, size, over, share, l.rated != nil)
+			share = e.share(fair)
+			level, obeys, window, ended := e.Arrives(now, size, over, share)
 			if ended {
 				if l.rated != nil {
-					l.divide(e)
+					l.divide(e, window)
+					share = e.share(fair)
 				}
-				s.largest[0] = max(s.largest[0], e.Rate()*all)
+				e.Judge(window, share)
+				s.largest[0] = max(s.largest[0], e.Rate()*fair/share)
 				t.Fair = share
 				l.senderEnded(&t, b, i, e)
 			}
@@ -208,7 +209,7 @@ func (l *Law) traceRates(b *frames.Batch, these frames.Mask, fair float64) {
 		if x := b.Flow[p.Place].Index; x != flowtable.None {
 			p.Rate = l.rates[x].Rate()
 			if e := l.sharing.last(l.rates[x].sender); e != nil {
-				p.Fair = e.Level(fair / (1 + e.others))
+				p.Fair = e.Level(e.share(fair))
 			}
 		}
 	})

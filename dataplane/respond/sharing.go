@@ -28,7 +28,7 @@ type sharer struct {
 	congestion.LawShare
 	slow   congestion.LawFlow // of the flows without a rate of their own
 	began  uint32             // since when these have had a rate together, units of sharerTick
-	others float64            // its rate at other workers, divided by that at this one
+	others float32            // its rate at other workers, divided by that at this one
 }
 
 const (
@@ -52,6 +52,9 @@ func newSharing(memory []byte, seed uint64) sharing {
 
 // watch stands for the sender in a congestion.Reaction.
 func (e *sharer) watch() uint32 { return senderWatch | e.ref%sharingPlaces }
+
+// share is what of F is the sender's at this worker.
+func (e *sharer) share(fair float64) float64 { return fair / (1 + float64(e.others)) }
 
 // addSlow adds a packet of a flow without a rate of its own. It returns the time for which all of these have had a rate together, ns.
 func (e *sharer) addSlow(now int64, bytes uint32) int64 {

@@ -106,7 +106,7 @@ func (l *Law) stand(r *notify.Queue, x flowtable.Index, s *Standing) {
 	if f := &l.rates[x]; f.generation == l.Flows.State(x).Generation() {
 		above := true
 		if e := l.sharing.last(f.sender); e != nil {
-			fair /= 1 + e.others
+			fair = e.share(fair)
 			above = e.Over(fair)
 			fair = e.Level(fair)
 		}

@@ -170,13 +170,13 @@ func TestManyQPs(t *testing.T) {
 	}
 }
 
-// TestUnequalQPs: three senders that obey, with one QP, 64 and many, have equal rates. Each of 1,000 QPs begins at the line rate, and must be asked for a 3,000th of it, by ten or
-// more halvings before the sender as a whole is slower: until then it has more.
+// TestUnequalQPs: three senders that obey, with one QP, 64 and many, have equal rates. If 1,000 QPs share a line of 100 Gbps, each has a packet in 330 us, and a request a packet at most. In that time DCQCN's
+// rate timers make up for a CNP, and a Long-haul CNP's limit grows by a hundredth of the line in each round trip: that sender has its line until its flows end.
 func TestUnequalQPs(t *testing.T) {
 	for i, c := range []struct {
 		qps   int
 		least float64 // of Jain's index of senders
-	}{{100, 0.95}, {1000, 0.89}} {
+	}{{100, 0.95}, {1000, 0.9}} {
 		for _, r := range inTurn(i, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}) {
 			t.Run(fmt.Sprintf("%d/%v", c.qps, r), func(t *testing.T) {
 				t.Parallel()
