@@ -26,7 +26,7 @@ const (
 func flowControl(speed uint64) *link.FlowControl {
 	f := &link.FlowControl{
 		Address: [6]byte{2, 0, 0, 0, 0, 0xa}, Speed: speed,
-		Watchdog: lossless.Watchdog{Detection: 200 * ms, Restoration: 200 * ms},
+		Watchdog: lossless.Watchdog{Detection: 200 * ms},
 	}
 	for class := range f.Priority {
 		f.Priority[class] = -1

@@ -25,7 +25,7 @@ func (r *portResolver) resolveFlowControl() {
 	var f *link.FlowControl
 	if speed := cmp.Or(of.Speed, s.Rate); r.Given(of) && speed > 0 { // else its mistake is reported
 		f = &link.FlowControl{Speed: speed, Watchdog: lossless.Watchdog{
-			Action: lossless.Action(of.Watchdog.Action), Detection: int64(of.Watchdog.Detection), Restoration: int64(of.Watchdog.Detection)}}
+			Action: lossless.Action(of.Watchdog.Action), Detection: int64(of.Watchdog.Detection)}}
 		for class := range f.Priority {
 			f.Priority[class] = -1
 		}
