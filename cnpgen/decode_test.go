@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDecoderAgrees: what is built about any data packet a receiver accepts, and reads as what was meant.
-func TestDecoderAgrees(t *testing.T) {
+// TestAnyDataPacket: the notification about any data packet reaches its source and is what it is meant to be, and what a receiver reads.
+func TestAnyDataPacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDataPacket(t)
 		if d.v6 && rapid.Bool().Draw(t, "trace") {
@@ -19,27 +19,34 @@ func TestDecoderAgrees(t *testing.T) {
 		}
 		frame, p := d.frame()
 		g := drawGateway(t)
+		qp := rapid.Uint32Range(0, 0xffffff).Draw(t, "source QP")
+		before := bytes.Clone(frame)
 		decode := func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification {
-			out := make([]byte, MaxLen)
-			out = out[:build(out, frame, &p, &g)]
-			r := cnpdec.Receiver{Code: g.Code, Extension: speaks, KnownQP: func(qp uint32) bool { return qp == 100 },
+			out := bytes.Repeat([]byte{0xa5}, MaxLen+8)
+			n := build(out, frame, &p, &g)
+			if !bytes.Equal(out[n:], bytes.Repeat([]byte{0xa5}, len(out)-n)) || !bytes.Equal(frame, before) {
+				t.Fatalf("%v: wrote behind its %d octets, or to the data frame", kind, n)
+			}
+			out = out[:n]
+			checkNotification(t, out, frame, &p, &g, kind, qp)
+			r := cnpdec.Receiver{Code: g.Code, Extension: speaks, KnownQP: func(known uint32) bool { return known == qp },
 				KnownFlow: func(dst packet.Addr, qp uint32) bool { return dst == p.Dst && qp == p.DestQP }}
 			if !g.ICRCExtensionHeaders {
 				r.ICRC = cnpdec.ICRCWithoutExtensionHeaders
 			}
-			n, err := r.DecodeFrame(out)
-			if err != nil || n.Kind != kind {
-				t.Fatalf("%v decoded as %v: %v: % x", kind, n.Kind, err, out)
+			got, err := r.DecodeFrame(out)
+			if err != nil || got.Kind != kind {
+				t.Fatalf("%v decoded as %v: %v: % x", kind, got.Kind, err, out)
 			}
-			if want := wantPKey(&d, &g); n.BTH.Opcode == packet.CNP && n.BTH.PKey != want {
-				t.Fatalf("%v: P_Key %#x, want %#x", kind, n.BTH.PKey, want)
+			if want := wantPKey(&d, &g); got.BTH.Opcode == packet.CNP && got.BTH.PKey != want {
+				t.Fatalf("%v: P_Key %#x, want %#x", kind, got.BTH.PKey, want)
 			}
-			return &n
+			return &got
 		}
-		if n := decode(standardCNP(100), packet.StandardCNP, packet.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != 100 {
+		if n := decode(standardCNP(qp), packet.StandardCNP, packet.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != qp {
 			t.Fatalf("standard CNP from %v", n.Src)
 		}
-		checkLongHaul(t, decode)
+		checkLongHaul(t, qp, decode)
 		pause := PPFC{Port: rapid.Uint16().Draw(t, "port"), Duration: rapid.Uint16().Draw(t, "duration")}
 		want := packet.PPFCFields{Dst: p.Dst, Port: pause.Port, Duration: pause.Duration}
 		if n := decode(ppfc(pause), packet.PPFC, packet.PPFC); n.PPFC != want {
@@ -50,7 +57,11 @@ func TestDecoderAgrees(t *testing.T) {
 			t.Fatalf("PPFC %+v, want %+v", n.PPFC, want)
 		}
 		level := rapid.Uint8Range(0, 9).Draw(t, "level")
-		x := decode(notifyProxy(proxy4, level), packet.StandardCNP, packet.ProxyNotification).Proxy
+		proxy := proxy6
+		if p.Family == 4 {
+			proxy = proxy4
+		}
+		x := decode(notifyProxy(proxy, level), packet.StandardCNP, packet.ProxyNotification).Proxy
 		if x.Level != min(level, 7) || x.Src != p.Src || x.Dst != p.Dst || x.Inner.Kind != packet.RoCEv2 || x.Inner.DestQP != p.DestQP {
 			t.Fatalf("proxy notification %+v", x)
 		}
@@ -63,7 +74,7 @@ func TestDecoderAgrees(t *testing.T) {
 			if o.Dst != p.Dst || o.Trace.Type != trace.Type || !bytes.Equal(o.Trace.Data, trace.Data) || o.Reserved != 0 {
 				t.Fatalf("Fast CNP %+v, want trace %+v", o, trace)
 			}
-			checkLongHaulICMPv6(t, decode)
+			checkLongHaulICMPv6(t, qp, decode)
 		}
 	})
 }
@@ -78,13 +89,13 @@ func wantPKey(d *dataPacket, g *Gateway) uint16 {
 
 type decoding func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification
 
-func drawContent(t *rapid.T) (LongHaul, cnpdec.LongHaul) {
+func drawContent(t *rapid.T, qp uint32) (LongHaul, cnpdec.LongHaul) {
 	l := LongHaul{
 		Level: rapid.Uint8().Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
-		Parameter: rapid.Uint16Range(0, 100).Draw(t, "parameter"), SourceQP: 100,
+		Parameter: rapid.Uint16Range(0, 100).Draw(t, "parameter"), SourceQP: qp,
 		MetricType: rapid.Uint8().Draw(t, "metric type"), MetricValue: rapid.Uint32Range(0, 100).Draw(t, "metric"),
 	}
-	want := cnpdec.LongHaul{LongHaul: packet.LongHaul{Level: l.Level, Action: l.Action, Parameter: l.Parameter, SourceQP: 100,
+	want := cnpdec.LongHaul{LongHaul: packet.LongHaul{Level: l.Level, Action: l.Action, Parameter: l.Parameter, SourceQP: qp,
 		MetricType: l.MetricType, MetricValue: l.MetricValue}}
 	if l.Action == Notify {
 		want.Parameter = 0
@@ -125,17 +136,17 @@ func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
 	}
 }
 
-func checkLongHaul(t *rapid.T, decode decoding) {
-	l, want := drawContent(t)
+func checkLongHaul(t *rapid.T, qp uint32, decode decoding) {
+	l, want := drawContent(t, qp)
 	n := decode(longHaul(LongHaulCNP, l), packet.LongHaulCNP, packet.LongHaulCNP)
-	if n.BTH.DestQP != 100 {
+	if n.BTH.DestQP != qp {
 		t.Fatalf("DestQP %d", n.BTH.DestQP)
 	}
 	compareLongHaul(t, &n.LongHaul, &want, &l)
 }
 
-func checkLongHaulICMPv6(t *rapid.T, decode decoding) {
-	l, want := drawContent(t)
+func checkLongHaulICMPv6(t *rapid.T, qp uint32, decode decoding) {
+	l, want := drawContent(t, qp)
 	n := decode(longHaul(LongHaulCNPICMPv6, l), packet.StandardCNP, packet.LongHaulCNPICMPv6)
 	compareLongHaul(t, &n.LongHaul, &want, &l)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -70,6 +71,12 @@ func atAnyTime(t *testing.T, time int64) *testkit.Rig {
 	r.Advance(time - r.Now)
 	return r
 }
+
+// anyTimes is how many seeds TestAnyTime has, monthHours how many hours the month of TestMonth.
+const (
+	anyTimes   = effort.Short + effort.Race + 20*effort.Long
+	monthHours = 2*effort.Short + 2*effort.Race + 720*effort.Long
+)
 
 // TestAnyTime: a gateway does the same at any time: also while a clock of few bits wraps.
 func TestAnyTime(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // maxMin is the rate that each may have of a line if the rest of it is divided equally among those that offer more.
@@ -77,6 +78,15 @@ func drawCrowd(t testkit.T, r *rand.Rand, most float64) (c *crowd, share float64
 	line *= scale
 	return newCrowd(t, workers, line, int(2e6*line), int(2e6*line/512), members...), share * scale
 }
+
+// fairDraws is how many crowds TestFairBetweenSenders draws, fairSenders how many senders a crowd has at most, but for one in fairLarge: these have up to 10,000.
+// In fairWrong of them a bound by the fair share of the line may be exceeded: where F is far from it, as thousands of senders begin at once (4 of the first 966).
+const (
+	fairDraws   = 100*effort.Short + 100*effort.Race + 10_000*effort.Long
+	fairSenders = 100*effort.Short + 100*effort.Race + 30*effort.Long
+	fairLarge   = 100
+	fairWrong   = fairDraws / 50 * effort.Long
+)
 
 // TestFairBetweenSenders: of drawn senders, none below 0.9 of F is asked, and each one above 1.1 of F is within 2 ms from when the queue is longer than it should be, if the queue
 // stays so long. F is a sender's share of what is to arrive now: less than

@@ -11,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -25,7 +26,7 @@ const (
 func flowControl(speed uint64) *link.FlowControl {
 	f := &link.FlowControl{
 		Address: [6]byte{2, 0, 0, 0, 0, 0xa}, Speed: speed,
-		Watchdog: lossless.Watchdog{Detection: 200 * ms, Restoration: 200 * ms},
+		Watchdog: lossless.Watchdog{Detection: 200 * ms},
 	}
 	for class := range f.Priority {
 		f.Priority[class] = -1
@@ -171,6 +172,9 @@ func (l *pfcLink) run(t testkit.T) outcome {
 	r.Close(t)
 	return o
 }
+
+// losslessFrames is how many frames TestLossless sends at most.
+const losslessFrames = 1500*effort.Short + 300*effort.Race + 1500*effort.Long
 
 // TestLossless: a sender that obeys PFC loses no frame, whatever the link, and sends all of them.
 func TestLossless(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
 
@@ -89,6 +90,9 @@ func hostile(t *testing.T) [][]byte {
 	}
 	return frames
 }
+
+// mutants is how many frames TestMutants sends.
+const mutants = 50_000*effort.Short + 50_000*effort.Race + 10_000_000*effort.Long
 
 // TestMutants: frames of real traffic after any accident harm nothing: each that isn't MAC control of the link leaves as it came, but for CE,
 // and every one is accounted for. CNPGATE_SEED repeats a run.

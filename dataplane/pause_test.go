@@ -222,7 +222,7 @@ func TestWatchdog(t *testing.T) {
 				t.Errorf("action %d: %d frames forwarded, %d dropped, expected %d and %d", c.action, s.Count[counters.TxPackets],
 					s.Count[counters.DroppedPFCWatchdog], c.forwarded, c.dropped)
 			}
-			r.Drain() // the pause ends, and the restoration time is over
+			r.Drain() // the pause ends, and the time without one is over
 			before := r.Plane.Port(wan).Count[counters.TxPackets]
 			if s := r.Plane.Port(wan); s.FlowControl.Restored[losslessClass] != 1 {
 				t.Errorf("action %d: restored %d times, expected once", c.action, s.FlowControl.Restored[losslessClass])

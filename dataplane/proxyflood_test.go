@@ -11,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -38,6 +39,9 @@ func floods(t testkit.T) map[string][][]byte {
 	}
 	return map[string][][]byte{"valid": valid, "spoofed": spoofed, "forged": forged, "cut": cut}
 }
+
+// floodSeconds is how long the flood of TestProxyFlood lasts: 100,000 notifications each second.
+const floodSeconds = 10*effort.Short + effort.Race + 10*effort.Long
 
 // TestProxyFlood: a million notifications in 10 s (fewer with the race detector), whichever they are, don't exceed the limits: neither those of what is accepted, nor those of what the
 // senders get. They cost no memory, and every frame of data is forwarded.

@@ -5,14 +5,12 @@ package dataplane_test
 import (
 	"bytes"
 	"encoding/hex"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
 // exchange is a frame that scapy has built for the gateway, and what scapy builds as the gateway's frame because of it.
@@ -21,20 +19,10 @@ type exchange struct {
 	ask, want []byte
 }
 
-// scapyExchanges runs testdata/proxynode.py. SCAPY_PYTHON names a Python that has scapy.
+// scapyExchanges are those that testdata/proxynode.py builds.
 func scapyExchanges(t *testing.T, args ...string) (all []exchange) {
 	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	cmd := exec.CommandContext(t.Context(), python, append([]string{"-W", "ignore", filepath.Join("testdata", "proxynode.py")}, args...)...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("proxynode.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
-	}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(opinion.Scapy(t, "", "testdata/proxynode.py", args...)) {
 		words := strings.Fields(line)
 		ask, err1 := hex.DecodeString(words[1])
 		want, err2 := hex.DecodeString(words[2])

@@ -5,24 +5,17 @@ package dataplane_test
 import (
 	"encoding/hex"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
-	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
 // TestSecondOpinionProxy: scapy and tshark read what a congested gateway sends to proxies as it is meant: scapy compares the five-tuple with the
 // invoking packet and checks lengths and checksums, tshark reads addresses and ports and checks the checksums.
 func TestSecondOpinionProxy(t *testing.T) {
 	var lines strings.Builder
-	var frames []testkit.Sent
+	var frames [][]byte
 	for _, c := range []struct {
 		v6 bool
 		to string
@@ -36,53 +29,26 @@ func TestSecondOpinionProxy(t *testing.T) {
 			s.fill(1, cause)
 			for _, n := range s.finish() {
 				fmt.Fprintf(&lines, "proxy-notification 0 ffff %x\n", n.Octets)
-				frames = append(frames, n)
+				frames = append(frames, n.Octets)
 			}
 		}
 	}
 	if len(frames) != 8 {
 		t.Fatalf("%d notifications, expected 8", len(frames))
 	}
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", filepath.Join("..", "cnpgen", "testdata", "second_opinion.py"))
-	cmd.Stdin = strings.NewReader(lines.String())
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "checked 8 frames, 0 wrong") {
-		t.Errorf("scapy: %v\n%s", err, out)
+	if out := opinion.Scapy(t, lines.String(), "../cnpgen/testdata/second_opinion.py"); !strings.Contains(out, "checked 8 frames, 0 wrong") {
+		t.Errorf("scapy: %s", out)
 	}
 	tsharkReadsProxy(t, frames)
 }
 
 // tsharkReadsProxy has tshark read the outer headers, the checksums and the first octet of the payload: the IP version and the level.
-func tsharkReadsProxy(t *testing.T, frames []testkit.Sent) {
+func tsharkReadsProxy(t *testing.T, frames [][]byte) {
 	t.Helper()
-	capture := filepath.Join(t.TempDir(), "proxy.pcap")
-	f, err := os.Create(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(n.Octets), Length: len(n.Octets)}, n.Octets); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "tshark", "-r", capture, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE",
+	out := opinion.Tshark(t, frames, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE",
 		"-T", "fields", "-e", "ip.src", "-e", "ip.dst", "-e", "ip.checksum.status", "-e", "ipv6.src", "-e", "ipv6.dst", "-e", "udp.srcport",
 		"-e", "udp.dstport", "-e", "udp.checksum.status", "-e", "udp.payload")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("tshark: %v (scripts/setup --test installs it)", err)
-	}
-	read := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	read := strings.Split(strings.TrimRight(out, "\n"), "\n")
 	if len(read) != len(frames) {
 		t.Fatalf("tshark reads %d packets", len(read))
 	}
@@ -96,7 +62,7 @@ func tsharkReadsProxy(t *testing.T, frames []testkit.Sent) {
 		}
 		want := ends + "\t49443\t1022\t1\t" + version + "110000c12312b7"
 		if !strings.HasPrefix(line, want) {
-			t.Errorf("tshark reads %.120q, want %q (%s)", line, want, hex.EncodeToString(frames[i].Octets[:20]))
+			t.Errorf("tshark reads %.120q, want %q (%s)", line, want, hex.EncodeToString(frames[i][:20]))
 		}
 	}
 }

@@ -3,41 +3,20 @@
 package dataplane_test
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
-// scapyStamp runs testdata/stamp.py. SCAPY_PYTHON names a Python that has scapy.
-func scapyStamp(t *testing.T, mode string, frames ...[]byte) []byte {
+// scapyStamp runs testdata/stamp.py.
+func scapyStamp(t *testing.T, mode string, frames ...[]byte) string {
 	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	var in bytes.Buffer
-	for _, f := range frames {
-		in.WriteString(hex.EncodeToString(f) + "\n")
-	}
-	cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", filepath.Join("testdata", "stamp.py"), mode)
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("stamp.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
-	}
-	return out
+	return opinion.Scapy(t, opinion.Hex(frames...), "testdata/stamp.py", mode)
 }
 
 // read is what stamp.py reads in a packet.
@@ -61,7 +40,7 @@ type read struct {
 func TestSecondOpinionSTAMP(t *testing.T) {
 	const unix, sincePrime = 1_800_000_000, 2_208_988_800 // seconds; NTP's prime epoch is 1900
 	var tests, replies [][]byte
-	for _, line := range strings.Fields(string(scapyStamp(t, "build"))) {
+	for _, line := range strings.Fields(scapyStamp(t, "build")) {
 		asked, err := hex.DecodeString(line)
 		if err != nil {
 			t.Fatal(err)
@@ -106,9 +85,9 @@ func TestSecondOpinionSTAMP(t *testing.T) {
 	tsharkReads(t, replies)
 }
 
-func decode(t *testing.T, text []byte, into *read) {
+func decode(t *testing.T, text string, into *read) {
 	t.Helper()
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }
@@ -116,30 +95,10 @@ func decode(t *testing.T, text []byte, into *read) {
 // tsharkReads: tshark has no STAMP, but TWAMP-Test, whose replies STAMP's are alike (RFC 8762 4.6).
 func tsharkReads(t *testing.T, replies [][]byte) {
 	t.Helper()
-	capture := filepath.Join(t.TempDir(), "stamp.pcap")
-	f, err := os.Create(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range replies {
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), "tshark", "-r", capture, "-d", "udp.port==862,twamp.test", "-o", "udp.check_checksum:TRUE",
+	out := opinion.Tshark(t, replies, "-d", "udp.port==862,twamp.test", "-o", "udp.check_checksum:TRUE",
 		"-T", "fields", "-e", "twamp.test.seq_number", "-e", "twamp.test.sender_seq_number", "-e", "twamp.test.sender_ttl", "-e", "udp.checksum.status",
-		"-e", "twamp.test.error_estimate").Output()
-	if err != nil {
-		t.Fatalf("tshark: %v (scripts/setup --test installs it)", err)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		"-e", "twamp.test.error_estimate")
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		if !strings.HasPrefix(line, "9\t9\t77\t1\t") {
 			t.Errorf("tshark reads %q", line)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -363,6 +364,9 @@ func tenantsRun(t *testing.T, seed uint64, in *places, acts bool) (out []left, a
 	r.Close(t)
 	return out, actions
 }
+
+// tenantRuns is how many runs TestTenants makes of each pair of places.
+const tenantRuns = 6*effort.Short + effort.Race + 200*effort.Long
 
 // TestTenants: whatever the second tenant does, the first one's frames leave at the same times, with the same bytes, and so do the notifications about them.
 func TestTenants(t *testing.T) {

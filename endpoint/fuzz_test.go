@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
 
@@ -102,6 +103,9 @@ func FuzzReaction(f *testing.F) {
 		}
 	})
 }
+
+// mutants is how many inputs each fuzz target gets from the mutator.
+const mutants = 50_000*effort.Short + 20_000*effort.Race + 10_000_000*effort.Long
 
 // TestMutatedReaction is FuzzReaction over mutants. Each decision must occur: otherwise its code wasn't reached.
 func TestMutatedReaction(t *testing.T) {

@@ -3,50 +3,23 @@
 package endpoint
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
 // tshark reads frames and returns the fields of each, separated by commas; "_ws.malformed" comes last and has to be empty.
 func tshark(t *testing.T, frames [][]byte, fields ...string) []string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "endpoint.pcap")
-	var b bytes.Buffer
-	w := pcapgo.NewWriterNanos(&b)
-	err := w.WriteFileHeader(65535, layers.LinkTypeEthernet)
-	for i, frame := range frames {
-		if err == nil {
-			err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(i)), CaptureLength: len(frame), Length: len(frame)}, frame)
-		}
-	}
-	if err == nil {
-		err = os.WriteFile(path, b.Bytes(), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-r", path, "-T", "fields", "-E", "separator=,", "-E", "occurrence=a", "-E", "aggregator=+"}
+	args := []string{"-T", "fields", "-E", "separator=,", "-E", "occurrence=a", "-E", "aggregator=+"}
 	for _, f := range append(fields, "_ws.malformed") {
 		args = append(args, "-e", f)
 	}
-	out, err := exec.Command("tshark", args...).Output()
-	if err != nil {
-		t.Fatalf("tshark: %v (install tshark)", err)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(opinion.Tshark(t, frames, args...), "\n"), "\n")
 	if len(lines) != len(frames) {
 		t.Fatalf("tshark finds %d frames, want %d", len(lines), len(frames))
 	}
@@ -182,24 +155,10 @@ func TestScapy(t *testing.T) {
 	checkScapy(t, all)
 }
 
-// checkScapy asks internal/packet's script about ICRCs and checksums. SCAPY_PYTHON names a Python that has scapy.
+// checkScapy asks internal/packet's script about ICRCs and checksums.
 func checkScapy(t *testing.T, frames [][]byte) {
 	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	var in bytes.Buffer
-	for _, f := range frames {
-		in.WriteString(hex.EncodeToString(f) + "\n")
-	}
-	cmd := exec.Command(python, filepath.Join("..", "internal", "packet", "testdata", "secondopinion.py"))
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("secondopinion.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
-	}
-	answers := json.NewDecoder(bytes.NewReader(out))
+	answers := json.NewDecoder(strings.NewReader(opinion.Scapy(t, opinion.Hex(frames...), "../internal/packet/testdata/secondopinion.py")))
 	for i, f := range frames {
 		var o struct {
 			ICRC     string

@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
+
+// ownerRounds is how often the owner of a table changes it.
+const ownerRounds = 300_000*effort.Short + 20_000*effort.Race + 300_000*effort.Long
 
 // The keys of these tests take one of two values in each of the key's words, so that any mixture of two keys is a third key of the set,
 // with its own answer: a reader that accepted a mixture would find another flow's answer.

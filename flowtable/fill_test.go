@@ -4,7 +4,12 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
+
+// fillFlows is how many flows TestFillsToCapacity adds to each table.
+const fillFlows = 100_000*effort.Short + 2_000*effort.Race + 100_000*effort.Long
 
 // A table holds as many random flows as its capacity without an eviction, also after every flow was replaced.
 func TestFillsToCapacity(t *testing.T) {

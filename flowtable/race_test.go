@@ -9,12 +9,6 @@ import (
 	"testing"
 )
 
-// How much the longer tests do under the race detector, which makes them ten times slower.
-const (
-	ownerRounds = 20_000
-	fillFlows   = 2_000
-)
-
 const plantedRace = "FLOWTABLE_TEST_PLANTED_RACE"
 
 // TestMain runs the tests, or, in the process that TestDetectorSeesTables starts, the planted race.

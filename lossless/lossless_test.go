@@ -113,7 +113,7 @@ func TestXoffProperties(t *testing.T) {
 
 // TestWatch: a pause that comes and goes is no storm.
 func TestWatch(t *testing.T) {
-	d := Watchdog{Detection: 100, Restoration: 50}
+	d := Watchdog{Detection: 100}
 	type look struct {
 		now    int64
 		paused bool
@@ -123,9 +123,9 @@ func TestWatch(t *testing.T) {
 		"no pause":          {{0, false, NoEvent}, {1000, false, NoEvent}},
 		"short pauses":      {{0, true, NoEvent}, {99, true, NoEvent}, {100, false, NoEvent}, {101, true, NoEvent}, {200, true, NoEvent}},
 		"detected once":     {{10, true, NoEvent}, {109, true, NoEvent}, {110, true, Detected}, {111, true, NoEvent}, {1000, true, NoEvent}},
-		"restored once":     {{0, true, NoEvent}, {100, true, Detected}, {101, false, NoEvent}, {150, false, NoEvent}, {151, false, Restored}, {300, false, NoEvent}},
-		"paused meanwhile":  {{0, true, NoEvent}, {100, true, Detected}, {101, false, NoEvent}, {140, true, NoEvent}, {145, false, NoEvent}, {194, false, NoEvent}, {195, false, Restored}},
-		"a storm once more": {{0, true, NoEvent}, {100, true, Detected}, {110, false, NoEvent}, {160, false, Restored}, {161, true, NoEvent}, {261, true, Detected}},
+		"restored once":     {{0, true, NoEvent}, {100, true, Detected}, {101, false, NoEvent}, {200, false, NoEvent}, {201, false, Restored}, {400, false, NoEvent}},
+		"paused meanwhile":  {{0, true, NoEvent}, {100, true, Detected}, {101, false, NoEvent}, {190, true, NoEvent}, {195, false, NoEvent}, {294, false, NoEvent}, {295, false, Restored}},
+		"a storm once more": {{0, true, NoEvent}, {100, true, Detected}, {110, false, NoEvent}, {210, false, Restored}, {211, true, NoEvent}, {311, true, Detected}},
 	} {
 		w := Watch{}
 		for _, l := range looks {
@@ -134,6 +134,9 @@ func TestWatch(t *testing.T) {
 			}
 			if got := w.Update(&d, l.now, l.paused); got != l.want {
 				t.Errorf("%s: at %d: %d, want %d", name, l.now, got, l.want)
+			}
+			if _, any := w.Due(&d); any != (l.paused != w.Stormed()) {
+				t.Errorf("%s: at %d: %v that an event is due", name, l.now, any)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package lossless
 // Action is the watchdog's action for a class that the other end of the link has paused for too long. The names are SONiC's.
 type Action uint8
 
-// The actions. A class is restored when it has not been paused for the restoration time.
+// The actions.
 const (
 	Drop    Action = iota // frames of the class are dropped, including queued ones
 	Forward               // pauses of the class are ignored
@@ -12,9 +12,8 @@ const (
 
 // Watchdog configures when the watchdog acts, and how.
 type Watchdog struct {
-	Action      Action
-	Detection   int64 // ns of a pause without interruption
-	Restoration int64 // ns without a pause
+	Action    Action
+	Detection int64 // ns of a pause without interruption; after as many without a pause, the class is restored
 }
 
 // Watch watches the pauses of one class. The zero value is ready to use.
@@ -39,16 +38,13 @@ func (w *Watch) Update(d *Watchdog, now int64, paused bool) Event {
 	if paused != w.paused {
 		w.paused, w.since = paused, now
 	}
-	lasted := now - w.since
-	switch {
-	case paused && !w.stormed && lasted >= d.Detection:
-		w.stormed = true
-		return Detected
-	case !paused && w.stormed && lasted >= d.Restoration:
-		w.stormed = false
-		return Restored
+	if paused == w.stormed || now-w.since < d.Detection {
+		return NoEvent
 	}
-	return NoEvent
+	if w.stormed = paused; paused {
+		return Detected
+	}
+	return Restored
 }
 
 // Stormed reports whether the class has been paused for too long, and is not restored yet.
@@ -56,8 +52,5 @@ func (w *Watch) Stormed() bool { return w.stormed }
 
 // Due is the time of the next event if the class stays as it is, ns; false if there is none.
 func (w *Watch) Due(d *Watchdog) (int64, bool) {
-	if w.paused {
-		return w.since + d.Detection, !w.stormed
-	}
-	return w.since + d.Restoration, w.stormed
+	return w.since + d.Detection, w.paused != w.stormed
 }

@@ -3,6 +3,16 @@ package pairing
 import (
 	"sync"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
+)
+
+// The scenes, one in so many, and those of two boxes; how often each runs; how many pairs are to be confirmed. In the default run, a sixth has some of each kind of traffic.
+const (
+	eachScene     = 6*effort.Short + 12*effort.Race + effort.Long
+	eachPeerScene = 12*effort.Short + 12*effort.Race + effort.Long
+	runsAScene    = effort.Short + effort.Race + 26*effort.Long
+	leastPairs    = 12_000*effort.Short + 12_000*effort.Race + 2_000_000*effort.Long
 )
 
 // TestNeverWrong runs every scene, and compares the source QP of each packet's flow with the truth.

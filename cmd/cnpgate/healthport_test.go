@@ -3,19 +3,13 @@ package main
 import (
 	endian "encoding/binary"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 const offPort = 14791
@@ -46,26 +40,15 @@ func inUDP(port uint16, header ...byte) func([]byte) []byte {
 // corruptedCapture is a capture of 64 requests and their ACKs. Each eighth request comes twice: first with a wrong bit, which the receiver drops.
 func corruptedCapture(t *testing.T, as func([]byte) []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "in.pcap")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := pcapgo.NewWriterNanos(f)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(1_700_000_000, 0)
+	path, add := pcap.Create(t, pcap.Whole)
+	now := int64(1_700_000_000e9)
 	write := func(frame []byte, damaged bool) {
 		frame = slices.Clone(as(frame))
 		if damaged {
 			frame[len(frame)-packet.ICRCLen-1] ^= 1
 		}
-		now = now.Add(50 * time.Microsecond)
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: now, CaptureLength: len(frame), Length: len(frame)}, frame); err != nil {
-			t.Fatal(err)
-		}
+		now += 50_000
+		add(now, frame, len(frame))
 	}
 	for psn := range uint32(64) {
 		request := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", SrcPort: 50001, Opcode: packet.RCSendOnly, Flags: 0, DestQP: 200, PSN: psn, Size: 1100}.Frame()

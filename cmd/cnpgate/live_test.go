@@ -14,7 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+)
+
+const (
+	stopTime     = (5*effort.Short + 5*effort.Race + 10*effort.Long) * time.Second
+	everyVariant = effort.Long == 1
+	takeovers    = 4*effort.Short + 4*effort.Race + 20*effort.Long
 )
 
 // TestLiveDisturbed: whatever happens to the interfaces and the process, exactly the frames counted as forwarded arrive, and forwarding

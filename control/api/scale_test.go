@@ -9,7 +9,10 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
+
+const connections = 10_000*effort.Short + 10_000*effort.Race + 50_000*effort.Long // of TestAtScale
 
 // TestAtScale: a gateway with two workers, one for each direction, and 4,096 hosts. All connections are paired. The lists of the API
 // are complete, and what is bounded stays so; taking them allocates nothing in a worker.

@@ -25,7 +25,7 @@ func (r *portResolver) resolveFlowControl() {
 	var f *link.FlowControl
 	if speed := cmp.Or(of.Speed, s.Rate); r.Given(of) && speed > 0 { // else its mistake is reported
 		f = &link.FlowControl{Speed: speed, Watchdog: lossless.Watchdog{
-			Action: lossless.Action(of.Watchdog.Action), Detection: int64(of.Watchdog.Detection), Restoration: int64(of.Watchdog.Detection)}}
+			Action: lossless.Action(of.Watchdog.Action), Detection: int64(of.Watchdog.Detection)}}
 		for class := range f.Priority {
 			f.Priority[class] = -1
 		}
@@ -65,12 +65,6 @@ func (r *portResolver) resolveLossless(ports []Port) {
 	for i := range s.TrafficClasses {
 		c := &s.TrafficClasses[i]
 		switch {
-		case !c.Lossless && (r.Given(&c.XOff) || r.Given(&c.XOn)):
-			at := &c.XOff
-			if !r.Given(at) {
-				at = &c.XOn
-			}
-			r.Problem(at, "belongs to a lossless class; set lossless to true, or remove it")
 		case !c.Lossless:
 		case p.Role != dataplane.WAN:
 			r.Problem(&c.Lossless, "only a class of a WAN port can be lossless: PFC is sent to the fabric")
@@ -95,29 +89,16 @@ func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Du
 	p := r.p
 	headroom := l.Headroom()
 	p.Frames = max(p.Frames, 2*l.Frames())
-	if p.Capacity == 0 || r.Given(&c.XOff) && !r.Valid(&c.XOff) || r.Given(&c.XOn) && !r.Valid(&c.XOn) {
+	if p.Capacity == 0 {
 		return none, false // the mistake is reported
 	}
-	at, gap := r.At(&c.XOff), uint64(gapFrames*l.Frame)
-	xoff := c.XOff
-	if !r.Given(&c.XOff) {
-		at = r.At(&c.Lossless)
-		xoff = p.Capacity - min(headroom, p.Capacity)
-	}
-	if xoff+headroom > p.Capacity || xoff <= gap && !r.Given(&c.XOn) {
-		r.Problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
-			units.Exact(xoff, units.Sizes), units.Exact(headroom, units.Sizes), units.Exact(p.Capacity, units.Sizes), explainHeadroom(l),
-			units.Exact(max(xoff, gap+1)+headroom, units.Sizes))
+	xoff, gap := p.Capacity-min(headroom, p.Capacity), uint64(gapFrames*l.Frame)
+	if xoff <= gap {
+		r.Problem(&c.Lossless, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
+			units.Exact(xoff, units.Sizes), units.Exact(headroom, units.Sizes), units.Exact(p.Capacity, units.Sizes), explainHeadroom(l), units.Exact(gap+1+headroom, units.Sizes))
 		return none, false
 	}
 	xon := xoff - max(xoff/gapShare, gap)
-	if r.Given(&c.XOn) {
-		xon = c.XOn
-	}
-	if xon >= xoff {
-		r.Problem(&c.XOn, "%s is not below XOff, which is %s; expected less", units.Exact(xon, units.Sizes), units.Exact(xoff, units.Sizes))
-		return none, false
-	}
 	r.warnLossless(c, l, limit, xoff, xon)
 	frames := p.Frames - l.Frames()
 	return lossless.Thresholds{
@@ -137,7 +118,7 @@ func (r *portResolver) warnLossless(c *classSection, l *lossless.Link, limit tim
 	const bitsPerByte = 8
 	drain := time.Duration(float64(xoff-xon) * bitsPerByte / float64(s.Rate) * float64(time.Second))
 	if drain >= limit {
-		r.Warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
+		r.Warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit",
 			drain.Round(time.Microsecond), units.Exact(s.Rate, units.Rates), limit)
 	}
 	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2); time.Duration(l.Reaction) > half {

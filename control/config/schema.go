@@ -90,8 +90,9 @@ type classSection struct {
 	DSCP     []int64 `key:"dscp" min:"0" max:"63" reload:"live"`
 	Priority int64   `key:"priority" min:"0" max:"7" unique:"this priority"`
 	Lossless bool    `key:"lossless" default:"false"`
-	XOff     uint64  `key:"xoff" form:"size" min:"1KB" max:"4095MiB"`
-	XOn      uint64  `key:"xon" form:"size" min:"1B" max:"4095MiB"`
+
+	_ struct{} `key:"xoff" removed:"it follows from queue_capacity and the headroom now; remove the key"`
+	_ struct{} `key:"xon" removed:"it follows from queue_capacity and the headroom now; remove the key"`
 }
 
 type flowControlSection struct {

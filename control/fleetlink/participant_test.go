@@ -21,6 +21,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/fleet/wire"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // team is the configurations of gateways of one site, at ports of the loopback.
@@ -318,7 +319,7 @@ func TestCluster(t *testing.T) {
 		eventually(t, "the episode is in the stream", func() bool { e, _ := two.Episodes(); return len(e) == sent })
 	}
 	publish()
-	for i := range killedServers {
+	for i := range effort.Short + effort.Race + 3*effort.Long {
 		c.kill(i)
 		eventually(t, fmt.Sprintf("server %d is killed: both are active", i), active)
 		before := two.Status().Counters["received_status"]

@@ -2,37 +2,20 @@ package replay_test
 
 import (
 	"cmp"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // rewritten writes frames that were changed to a capture, without their ICRC, which is another one then.
 func rewritten(t *testing.T, all []frame) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rewritten.pcap")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := pcapgo.NewWriterNanos(f)
-	if err := w.WriteFileHeader(262144, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	path, write := pcap.Create(t, pcap.Whole)
 	for _, x := range all {
-		cut := x.octets[:min(len(x.octets), x.length-packet.ICRCLen)]
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(x.at), CaptureLength: len(cut), Length: x.length}, cut); err != nil {
-			t.Fatal(err)
-		}
+		write(x.at, x.octets[:min(len(x.octets), x.length-packet.ICRCLen)], x.length)
 	}
 	return path
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/rdmanet"
 )
 
@@ -24,7 +25,7 @@ var (
 	drawnDump  = flag.String("dump", "", "write the captures that TestHealthOfDrawn finds misjudged, and their truth, to this directory")
 	drawnTable = flag.String("table", "", "write the tables of TestHealthOfDrawn to this page")
 	drawnSeed  = flag.Uint64("drawn", 0, "let TestHealthOfDrawn draw only the capture of this seed, and print all that is known of it")
-	drawnCount = flag.Int("captures", drawnCaptures, "how many captures TestHealthOfDrawn draws")
+	drawnCount = flag.Int("captures", 500*effort.Short+50*effort.Race+10_000*effort.Long, "how many captures TestHealthOfDrawn draws")
 	drawnFirst = flag.Uint64("first", 39_000_000, "the seed of the first capture that TestHealthOfDrawn draws")
 )
 

@@ -4,19 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/lossypath"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // lossy is traffic between two software endpoints over a path, of which all is known.
@@ -41,16 +36,7 @@ const usec, msec = int64(1e3), int64(1e6)
 // run moves the traffic, and returns the path's truth and the capture's file.
 func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "capture.pcap")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := pcapgo.NewWriterNanos(f)
-	if err := w.WriteFileHeader(262144, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	path, write := pcap.Create(t, 128)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var hosts [2]*endpoint.Host
 	p := &lossypath.Path{Truth: lossypath.Truth{TimeOut: l.timeout}}
@@ -70,10 +56,7 @@ func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 		if l.hidden > 0 && frame[packet.EthernetLen-3] == byte(l.hidden) { // the last octet of the source's MAC address
 			return
 		}
-		cut := frame[:min(len(frame), 128)]
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(now), CaptureLength: len(cut), Length: len(frame)}, cut); err != nil {
-			t.Fatal(err)
-		}
+		write(now, frame, len(frame))
 	}
 	p.Deliver = func(to int, now int64, frame []byte) { hosts[to].Receive(now, frame, len(frame)) }
 	addresses := [2]string{"10.1.0.1", "10.9.0.9"}
@@ -81,6 +64,7 @@ func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 		addresses = [2]string{"fd00:1::1", "fd00:9::9"}
 	}
 	for i, a := range addresses {
+		var err error
 		hosts[i], err = endpoint.New(endpoint.Config{
 			Addr: packet.AddrFrom(netip.MustParseAddr(a)), MAC: [6]byte{2, 0, 0, 0, 0, byte(i + 1)}, LineRate: 1e9, MTU: 1024, Window: l.window,
 			Timeout: l.timeout, Retries: 1000, SelectiveRepeat: l.selective, AckEvery: 16, Payload: endpoint.PayloadReal,

@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/testkit/lossypath"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // TestHealthOfTraces: the causes in captures of Soft-RoCE over a path that lost packets, whose truth TestHealthOfSoftRoCE (internal/testkit/guest) has
@@ -26,8 +23,7 @@ func TestHealthOfTraces(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".trace")
 		for at, place := range []string{"host0", "host1", "middle"} {
 			t.Run(name+"/"+place, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "a.pcap")
-				truth := captureOf(t, path, lossypath.Place(at), file)
+				truth, file := captureOf(t, path, lossypath.Place(at))
 				r := healthOf(t, file)
 				checkCauses(t, truth, r)
 				if lossypath.Place(at) == lossypath.Middle {
@@ -71,7 +67,7 @@ func checkVerdicts(t *testing.T, r *health.Report, want []string) {
 }
 
 // captureOf makes a trace's capture at a place.
-func captureOf(t *testing.T, path string, at lossypath.Place, file string) *lossypath.Truth {
+func captureOf(t *testing.T, path string, at lossypath.Place) (truth *lossypath.Truth, file string) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -82,20 +78,6 @@ func captureOf(t *testing.T, path string, at lossypath.Place, file string) *loss
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	w := pcapgo.NewWriterNanos(out)
-	if err := w.WriteFileHeader(96, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
-	truth := trace.Replay(at, func(now int64, frame []byte) {
-		cut := frame[:min(len(frame), 96)]
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(now), CaptureLength: len(cut), Length: len(frame)}, cut); err != nil {
-			t.Fatal(err)
-		}
-	})
-	return truth
+	file, write := pcap.Create(t, 96)
+	return trace.Replay(at, func(now int64, frame []byte) { write(now, frame, len(frame)) }), file
 }

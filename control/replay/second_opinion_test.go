@@ -19,6 +19,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // facts are what the oracle (testdata/oracle.py) needs besides the captures.
@@ -35,6 +36,9 @@ type grant struct {
 	Prefix  string   `json:"prefix" yaml:"prefix"`
 	Accepts []string `json:"accepts" yaml:"accepts"`
 }
+
+// eachJudged: TestSecondOpinion has one in so many scenarios judged. 3 has no common factor with the ways, sides and captures.
+const eachJudged = 3*effort.Short + 3*effort.Race + effort.Long
 
 // TestSecondOpinion has a model of a gateway in Python, scapy and zlib judge the scenarios, one in eachJudged, and every golden case.
 func TestSecondOpinion(t *testing.T) {

@@ -139,8 +139,8 @@ func TestLastResort(t *testing.T) {
 	for _, c := range []struct{ fabric, wan, want string }{
 		{"", "", "marks, then loss"},
 		{"", ", pacing: {enabled: true, senders: [10.1.0.0/16]}", "pacing of the port's senders"},
-		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: rdma, priority: 3, lossless: true, xoff: 1MB}]", "PFC, which stops priority 3 of the fabric above 1MB"},
-		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: other, dscp: [1]}, {name: rdma, priority: 3, lossless: true, xoff: 1MB}]", "marks, then loss"},
+		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: rdma, priority: 3, lossless: true}]", "PFC, which stops priority 3 of the fabric above 7.84MB"},
+		{", flow_control: {}", ", queue_capacity: 8MB, traffic_classes: [{name: other, dscp: [1]}, {name: rdma, priority: 3, lossless: true}]", "marks, then loss"},
 	} {
 		text := strings.NewReplacer(wan, wan+c.wan, "rate: 10Gbps}", "rate: 10Gbps"+c.fabric+"}", "mode: thresholds, k_base: 4KB", "mode: law").Replace(explainedConfig)
 		cfg, err := config.Parse("test.yaml", []byte(text))

@@ -9,7 +9,11 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
+
+// queueSeeds is how many runs TestSharesOfLiveFlows makes.
+const queueSeeds = 40*effort.Short + 12*effort.Race + 2000*effort.Long
 
 // TestSharesOfLiveFlows: whatever comes, leaves, changes its class, ages, is renewed or evicted, what a queue tracks of flows is what a walk over it
 // finds of those that live. A worker's loop in small, with two ports and two classes.

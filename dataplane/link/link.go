@@ -69,9 +69,9 @@ func (f *FlowControl) Validate(classes, peerClasses int, peer *egress.Queue) err
 	if f == nil {
 		return nil
 	}
-	if f.Speed < 100_000 || f.Watchdog.Detection <= 0 || f.Watchdog.Restoration <= 0 {
-		return fmt.Errorf("flow control at %d bit/s with the watchdog's times %d and %d ns, expected at least 100000 and more than 0",
-			f.Speed, f.Watchdog.Detection, f.Watchdog.Restoration)
+	if f.Speed < 100_000 || f.Watchdog.Detection <= 0 {
+		return fmt.Errorf("flow control at %d bit/s with a watchdog's detection of %d ns, expected at least 100000 and more than 0",
+			f.Speed, f.Watchdog.Detection)
 	}
 	for class := range classes {
 		if p := f.Priority[class]; p < -1 || p >= packet.PFCClasses {

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMarkCEChecksum: for any IPv4 header the new checksum is as wrong as the old one was, and exactly what a full computation
-// gives when the old one was (RFC 1624 3).
+// TestMarkCEChecksum: for any IPv4 header the new checksum is as wrong as the old one was (RFC 1624 3).
 func TestMarkCEChecksum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frame, p := stack{family: 4, ecn: rapid.Uint8Range(ECT1, ECT0).Draw(t, "ecn"), dscp: rapid.Uint8Range(0, 63).Draw(t, "dscp"),
@@ -17,8 +16,7 @@ func TestMarkCEChecksum(t *testing.T) {
 		// The identification moves the sum to any value, the corners 0 and 0xFFFF among them.
 		be.PutUint16(h[4:], rapid.Uint16().Draw(t, "id"))
 		be.PutUint16(h[10:], 0)
-		right := plainChecksum(h)
-		checksum := rapid.OneOf(rapid.Just(right), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
+		checksum := rapid.OneOf(rapid.Just(plainChecksum(h)), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
 		be.PutUint16(h[10:], checksum)
 		off := plainChecksum(h) // 0 where it is right
 		if !markCE(frame, &p) {
@@ -26,13 +24,6 @@ func TestMarkCEChecksum(t *testing.T) {
 		}
 		if got := plainChecksum(h); got%0xffff != off%0xffff { // 0 and 0xFFFF are the same number
 			t.Fatalf("checksum %04x was off by %04x, is off by %04x now", checksum, off, got)
-		}
-		if checksum == right {
-			got := be.Uint16(h[10:])
-			be.PutUint16(h[10:], 0)
-			if want := plainChecksum(h); got != want {
-				t.Fatalf("checksum %04x, want %04x", got, want)
-			}
 		}
 	})
 }
@@ -56,7 +47,7 @@ func TestClearCE(t *testing.T) {
 	}
 }
 
-// TestMarkCECorners goes through all identifications and so through all sums, for both codepoints.
+// TestMarkCECorners: a right checksum becomes what a full computation gives, for all identifications and so all sums, and both codepoints.
 func TestMarkCECorners(t *testing.T) {
 	for _, ecn := range []uint8{ECT0, ECT1} {
 		frame, p := stack{family: 4, ecn: ecn, opcode: RCSendOnly}.build()
@@ -73,35 +64,6 @@ func TestMarkCECorners(t *testing.T) {
 			if want := plainChecksum(h); got != want || h[1] != CE {
 				t.Fatalf("ECN %d, identification %04x: checksum %04x, want %04x, TOS %02x", ecn, id, got, want, h[1])
 			}
-		}
-	}
-}
-
-func TestMarkCERefuses(t *testing.T) {
-	arp := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x06"), make([]byte, 46)...)
-	notECT4, _ := stack{family: 4, opcode: RCSendOnly}.build()
-	notECT6, _ := stack{family: 6, opcode: RCSendOnly}.build()
-	ce4, _ := stack{family: 4, ecn: CE, opcode: RCSendOnly}.build()
-	ce6, _ := stack{family: 6, ecn: CE, opcode: RCSendOnly}.build()
-	for i, frame := range [][]byte{arp, notECT4, notECT6, ce4, ce6} {
-		before := bytes.Clone(frame)
-		var p Parsed
-		Parse(frame, uint32(len(frame)), &p)
-		q := p
-		if markCE(frame, &p) || !bytes.Equal(frame, before) || p != q {
-			t.Errorf("case %d: marked or changed", i)
-		}
-	}
-}
-
-// TestMarkCEIPv6 changes two bits of the traffic class and nothing else: DSCP and flow label stay.
-func TestMarkCEIPv6(t *testing.T) {
-	for _, ecn := range []uint8{ECT0, ECT1} {
-		frame, p := stack{family: 6, ecn: ecn, dscp: 63, opcode: RCSendOnly}.build()
-		want := bytes.Clone(frame)
-		want[15] |= 0x30
-		if !markCE(frame, &p) || p.ECN != CE || !bytes.Equal(frame, want) {
-			t.Errorf("ECN %d: % x", ecn, frame[14:18])
 		}
 	}
 }

@@ -123,6 +123,9 @@ func TestParseCut(t *testing.T) {
 		if p.Kind == RoCEv2 && uint32(len(b)) < headers {
 			t.Fatalf("%d octets of %d of headers captured, yet RoCEv2", len(b), headers)
 		}
+		if p.L4 != 0 && len(b) >= int(p.L4)+UDPLen && p.DstPort != whole.DstPort {
+			t.Fatalf("to port %d, want %d", p.DstPort, whole.DstPort)
+		}
 		if p.Kind != Other && (p.Src != whole.Src || p.IPEnd != whole.IPEnd || p.L4 != 0 && p.L4 != whole.L4) {
 			t.Fatalf("cut frame parsed to\n%+v, whole one to\n%+v", p, whole)
 		}

@@ -7,49 +7,28 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
-// scapy runs a script of testdata. SCAPY_PYTHON names a Python that has scapy.
-func scapy(t *testing.T, script string, in io.Reader) []byte {
-	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	cmd := exec.Command(python, filepath.Join("testdata", script))
-	cmd.Stdin, cmd.Stderr = in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", script, err)
-	}
-	return out
-}
-
-type opinion struct {
+type asked struct {
 	ICRC        string
 	ICRCWithout string `json:"icrc_without"`
 	Checksum    *bool
 }
 
 // secondOpinions asks testdata/secondopinion.py about frames.
-func secondOpinions(t *testing.T, frames [][]byte) []opinion {
+func secondOpinions(t *testing.T, frames [][]byte) []asked {
 	t.Helper()
-	var in bytes.Buffer
-	for _, f := range frames {
-		in.WriteString(hex.EncodeToString(f) + "\n")
-	}
-	out := scapy(t, "secondopinion.py", &in)
-	opinions := make([]opinion, len(frames))
-	d := json.NewDecoder(bytes.NewReader(out))
+	opinions := make([]asked, len(frames))
+	d := json.NewDecoder(strings.NewReader(opinion.Scapy(t, opinion.Hex(frames...), "testdata/secondopinion.py")))
 	for i := range opinions {
 		if err := d.Decode(&opinions[i]); err != nil {
 			t.Fatalf("secondopinion.py on frame %d: %v", i+1, err)
@@ -177,7 +156,7 @@ func TestSecondOpinionTunnels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := scapy(t, "tunnels.py", nil); !bytes.Equal(got, want) {
+	if got := opinion.Scapy(t, "", "testdata/tunnels.py"); got != string(want) {
 		t.Error("testdata/tunnels.py > testdata/tunnels.jsonl changes the file")
 	}
 }

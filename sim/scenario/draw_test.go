@@ -3,7 +3,15 @@ package scenario_test
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/sim/scenario"
+)
+
+// How many networks and NICs are drawn, and whether tests run all of their cases.
+const (
+	drawnNetworks = 2*effort.Short + 2*effort.Race + 60*effort.Long
+	drawnNICs     = 12*effort.Short + 12*effort.Race + 400*effort.Long
+	thorough      = effort.Long == 1
 )
 
 // TestDrawn: on networks with NICs that were drawn, standard CNPs fill the WAN and lose nothing in at least a share of draws, and Long-haul CNPs in nearly all; in all

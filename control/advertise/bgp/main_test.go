@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // instead is what a process does that a test has started, in place of running tests; nil in all others.
@@ -23,4 +25,12 @@ func TestMain(m *testing.M) {
 	}
 	_ = flag.Set("test.parallel", "16") // a command line's -parallel comes later
 	os.Exit(m.Run())
+}
+
+// parallel lets a test run beside others, but not under the race detector: GoBGP writes variables of its packages whenever a speaker starts. That is a race only between
+// speakers of one process, of which the gateway has one.
+func parallel(t *testing.T) {
+	if effort.Race == 0 {
+		t.Parallel()
+	}
 }

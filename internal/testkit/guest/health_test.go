@@ -15,15 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/lossypath"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // updateHealth writes what passed between the guests to testdata/health.
@@ -128,20 +125,8 @@ func TestHealthOfSoftRoCE(t *testing.T) {
 // judge compares the causes in the middle of the path with the truth, and returns the report.
 func judge(t *testing.T, trace *lossypath.Trace) *health.Report {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "a.pcap")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapgo.NewWriterNanos(out)
-	err = w.WriteFileHeader(96, layers.LinkTypeEthernet)
-	truth := trace.Replay(lossypath.Middle, func(now int64, frame []byte) {
-		cut := frame[:min(len(frame), 96)]
-		err = errors.Join(err, w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, now), CaptureLength: len(cut), Length: len(frame)}, cut))
-	})
-	if err := errors.Join(err, out.Close()); err != nil {
-		t.Fatal(err)
-	}
+	file, write := pcap.Create(t, 96)
+	truth := trace.Replay(lossypath.Middle, func(now int64, frame []byte) { write(now, frame, len(frame)) })
 	c, err := replay.Open(file, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 const root = "../../.."
@@ -67,7 +69,7 @@ func TestInterleavings(t *testing.T) {
 			if n := bytes.Count(source, []byte(m.from)); n != 1 {
 				t.Fatalf("it is in the file %d times, expected once", n)
 			}
-			if !long {
+			if effort.Long == 0 {
 				return
 			}
 			if out, err := models(t, &m, m.pkg); err == nil || !strings.Contains(out, "--- FAIL: TestInterleave") {

@@ -1,6 +1,6 @@
 // Package mutate mutates frames as accidents and attackers would. It runs the bodies of fuzz targets in process, a million times a second,
-// where Go's fuzzer reaches some ten thousand. It is for tests only and imports nothing of this project, so that the tests of every package
-// may use it.
+// where Go's fuzzer reaches some ten thousand. It is for tests only and imports of this project only effort, so that the tests of every
+// package may use it.
 package mutate
 
 import (
@@ -9,7 +9,12 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
+
+// Executions is how many mutants a fuzz target of a codec gets.
+const Executions = 100_000*effort.Short + 20_000*effort.Race + 25_000_000*effort.Long
 
 const (
 	// MaxLen is the length of the longest mutant, in bytes.

@@ -3,17 +3,17 @@
 package notifications
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
-type opinion struct {
+type asked struct {
 	IPChecksum        string `json:"ip.checksum"`
 	UDPChecksum       string `json:"udp.checksum"`
 	ICMPv6Checksum    string `json:"icmpv6.checksum"`
@@ -27,14 +27,10 @@ type opinion struct {
 	PFC               [][]int
 }
 
-// opinions asks testdata/second_opinion.py. SCAPY_PYTHON names a Python that has scapy.
-func opinions(t *testing.T) []opinion {
+// opinions asks testdata/second_opinion.py.
+func opinions(t *testing.T) []asked {
 	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
-	var in bytes.Buffer
+	var in strings.Builder
 	for i := range All {
 		icrc := All[i].ICRC
 		if icrc == "" {
@@ -42,14 +38,8 @@ func opinions(t *testing.T) []opinion {
 		}
 		fmt.Fprintf(&in, "%s %s %x\n", All[i].Kind, icrc, All[i].Bytes())
 	}
-	cmd := exec.Command(python, "-W", "ignore", "testdata/second_opinion.py")
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("second_opinion.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
-	}
-	all := make([]opinion, len(All))
-	d := json.NewDecoder(bytes.NewReader(out))
+	all := make([]asked, len(All))
+	d := json.NewDecoder(strings.NewReader(opinion.Scapy(t, in.String(), "testdata/second_opinion.py")))
 	for i := range all {
 		if err := d.Decode(&all[i]); err != nil {
 			t.Fatalf("second_opinion.py on %s: %v", All[i].Name, err)

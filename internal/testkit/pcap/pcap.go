@@ -1,4 +1,4 @@
-// Package pcap reads captures for tests, and imports no other package of the project. control/replay reads an operator's captures, in all
+// Package pcap reads and writes captures for tests, and imports no other package of the project. control/replay reads an operator's captures, in all
 // formats and conditions.
 package pcap
 
@@ -8,7 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"testing"
+	"time"
 
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
@@ -66,4 +70,28 @@ func Real(t T) []string {
 		t.Fatalf("no captures beside the tests: %v", err)
 	}
 	return paths
+}
+
+// Whole is the snapshot length of a capture of whole frames, in bytes.
+const Whole = 1 << 18
+
+// Create makes a file for a capture of the first snap bytes of Ethernet frames, for the time of a test. write adds a frame of a length on the wire at a time, ns since 1970.
+func Create(t testing.TB, snap int) (path string, write func(at int64, frame []byte, length int)) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "capture.pcap")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	w := pcapgo.NewWriterNanos(f)
+	if err := w.WriteFileHeader(uint32(snap), layers.LinkTypeEthernet); err != nil {
+		t.Fatal(err)
+	}
+	return path, func(at int64, frame []byte, length int) {
+		cut := frame[:min(len(frame), snap)]
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, at).UTC(), CaptureLength: len(cut), Length: length}, cut); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

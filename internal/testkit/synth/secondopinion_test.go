@@ -3,42 +3,13 @@
 package synth
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
-
-// writeCapture writes events as a classic pcap.
-func writeCapture(t *testing.T, path string, events []Event) {
-	t.Helper()
-	var b bytes.Buffer
-	w := pcapgo.NewWriterNanos(&b)
-	err := w.WriteFileHeader(65535, layers.LinkTypeEthernet)
-	for i := range events {
-		frame := Frame(&events[i])
-		if err == nil {
-			info := gopacket.CaptureInfo{Timestamp: time.Unix(0, events[i].Time), CaptureLength: len(frame), Length: len(frame)}
-			err = w.WritePacket(info, frame)
-		}
-	}
-	if err == nil {
-		err = os.WriteFile(path, b.Bytes(), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestSecondOpinion has tshark read traffic of all kinds: nothing is malformed, and it finds what the events say. Of CNPs
 // and XRC packets tshark 4.0 knows no more than the BTH.
@@ -48,20 +19,18 @@ func TestSecondOpinion(t *testing.T) {
 		c.IPv6, c.Messages, c.Connections, c.Tenants, c.TwoTags = v6, 6, 16, 2, true
 		c.Managers, c.Attack.Request, c.Attack.Managers = Managers{MRA: .3, Stale: .2}, true, ForgedCM{All: true, Connect: true, REP: .5}
 		events, _ := run(c)
-		path := filepath.Join(t.TempDir(), "synth.pcap")
-		writeCapture(t, path, events)
+		frames := make([][]byte, len(events))
+		for i := range events {
+			frames[i] = Frame(&events[i])
+		}
 		fields := []string{"infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.padcnt",
 			"infiniband.deth.srcqp", "infiniband.aeth.msn", "infiniband.reth.dmalen", "infiniband.mad.attributeid", "udp.srcport",
 			"ieee8021ad.id", "vlan.id", "_ws.malformed"}
-		args := []string{"-r", path, "-T", "fields", "-E", "separator=,"}
+		args := []string{"-T", "fields", "-E", "separator=,"}
 		for _, f := range fields {
 			args = append(args, "-e", f)
 		}
-		out, err := exec.Command("tshark", args...).Output()
-		if err != nil {
-			t.Fatalf("tshark: %v (install tshark)", err)
-		}
-		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(opinion.Tshark(t, frames, args...), "\n"), "\n")
 		if len(lines) != len(events) {
 			t.Fatalf("tshark finds %d frames, want %d", len(lines), len(events))
 		}

@@ -1,5 +1,0 @@
-//go:build !long && !nofleet
-
-package fleetlink
-
-const killedServers = 1

@@ -1,5 +1,0 @@
-//go:build long && !race
-
-package dataplane_test
-
-const anyTimes, monthHours = 20, 720

@@ -1,5 +1,0 @@
-//go:build !long && race
-
-package endpoint
-
-const mutants = 20_000

@@ -1,0 +1,5 @@
+//go:build !long && race
+
+package effort
+
+const Short, Race, Long = 0, 1, 0

@@ -1,6 +1,0 @@
-//go:build !long
-
-package interleave_test
-
-// long: the mutants run, too.
-const long = false

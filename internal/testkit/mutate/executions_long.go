@@ -1,6 +1,0 @@
-//go:build long
-
-package mutate
-
-// Executions is 25 million.
-const Executions = 25_000_000

@@ -1,5 +1,0 @@
-//go:build !race && long
-
-package pairing
-
-const eachScene = 1
