@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -94,23 +95,33 @@ type gateway struct {
 // spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
 const spareBytes = 384
 
-// buffers has memory of gateways whose simulations have ended, as *[]byte. It is large, and a new simulation need not clear it.
-var buffers sync.Pool
+// unused has memory of gateways whose simulations have ended. It is large, and a new simulation need not clear it. A sync.Pool would be empty after
+// two collections of garbage, which are as frequent as simulations are short.
+var unused struct {
+	sync.Mutex
+	buffers [][]byte
+}
 
 // newBuffers returns memory for a gateway's buffers, with any content.
 func newBuffers(bytes int) []byte {
-	if b, ok := buffers.Get().(*[]byte); ok && cap(*b) >= bytes {
-		return (*b)[:bytes]
+	unused.Lock()
+	defer unused.Unlock()
+	i := slices.IndexFunc(unused.buffers, func(b []byte) bool { return cap(b) >= bytes })
+	if i < 0 {
+		unused.buffers = unused.buffers[:max(len(unused.buffers)-1, 0)] // so that there are never more than were used at one time
+		return make([]byte, bytes)
 	}
-	return make([]byte, bytes)
+	b := unused.buffers[i]
+	unused.buffers = slices.Delete(unused.buffers, i, i+1)
+	return b[:bytes]
 }
 
 // Release gives memory of a simulation to later ones. The simulation must not be used any more.
 func (s *Sim) Release() {
+	unused.Lock()
+	defer unused.Unlock()
 	for _, g := range s.gateways {
-		for i := range g.memory {
-			buffers.Put(&g.memory[i])
-		}
+		unused.buffers = append(unused.buffers, g.memory...)
 	}
 }
 

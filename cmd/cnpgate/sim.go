@@ -41,7 +41,7 @@ PREFIX-RESPONSE.svg with a plot of what --explain prints.
 in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as one file, which needs no server.
 --draw N simulates N drawn networks with drawn NICs instead of a scenario, and prints a row for each: goodput as a part of the possible one, lost
 packets and the queue, with ECN alone and with other responses (by default the standard CNP); then the shares of the networks whose WAN is full, the
-worst ones, and how many lose packets whatever standard CNPs come. draw-SEED-NUMBER, with --settable-nics settable-SEED-NUMBER, is the scenario of a row.`,
+worst ones, and how many lose packets, or have a long queue, whatever standard CNPs come. draw-SEED-NUMBER, with --settable-nics settable-SEED-NUMBER, is the scenario of a row.`,
 		ValidArgsFunction: completeScenario,
 		RunE:              f.run,
 	}

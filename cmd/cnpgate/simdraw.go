@@ -124,22 +124,25 @@ func writeDraws(w io.Writer, draws []scenario.Drawn, runs []*simRun) error {
 			return err
 		}
 	}
-	return writeBeyond(w, draws)
+	return writeBounds(w, draws)
 }
 
-// writeBeyond writes how many networks lose packets whatever a gateway does.
-func writeBeyond(w io.Writer, draws []scenario.Drawn) error {
-	beyond := 0
+// writeBounds writes in how many networks no standard CNPs prevent loss, or a long queue.
+func writeBounds(w io.Writer, draws []scenario.Drawn) error {
+	loses, long := 0, 0
 	for n := range draws {
-		lost, err := draws[n].BeyondCNPs()
+		b, err := draws[n].Bound()
 		if err != nil {
 			return err
 		}
-		if lost {
-			beyond++
+		if b.Loses {
+			loses++
+		}
+		if b.Long {
+			long++
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d lose packets whatever standard CNPs their senders get.\n", beyond, len(draws))
+	_, err := fmt.Fprintf(w, "\nWhatever standard CNPs their senders get, %d of %d lose packets, and %d have no short queue.\n", loses, len(draws), long)
 	return err
 }
 

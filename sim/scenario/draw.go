@@ -123,9 +123,12 @@ func FindDrawn(name string) (d Drawn, ok bool) {
 const (
 	DrawnFull     = 0.95  // part of the possible goodput
 	drawnTolerant = 0.995 // of ECN alone's goodput: not worse
-	drawnQueue    = 16e6  // bytes, or what the WAN sends in drawnDelay
+	drawnQueue    = 16e6  // bytes, or what the WAN sends in drawnDelay: the longest short queue
 	drawnDelay    = 1.3e-3
 )
+
+// short is the length of the longest short queue, bytes.
+func (d *Drawn) short() float64 { return max(drawnQueue, drawnDelay*float64(d.WAN)/8) }
 
 // Verdict is how a response does on a drawn network.
 type Verdict struct {
@@ -141,7 +144,7 @@ func (d *Drawn) Judge(o, alone *Outcome) Verdict {
 	v := Verdict{
 		Part:  o.All.Goodput / o.Possible,
 		Worse: o.All.Goodput < drawnTolerant*alone.All.Goodput || o.Dropped > alone.Dropped,
-		Short: float64(o.Gateway.P99) <= max(drawnQueue, drawnDelay*float64(d.WAN)/8),
+		Short: float64(o.Gateway.P99) <= d.short(),
 	}
 	if v.Full = v.Part >= DrawnFull && o.Dropped == 0; !v.Full {
 		v.Reason = o.Shortfall

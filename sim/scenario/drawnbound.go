@@ -8,21 +8,26 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// BeyondCNPs reports whether a drawn network loses packets whatever standard CNPs its senders get: a queue of the gateway's default capacity overflows
-// although each sender gets a CNP each microsecond, from the time on when the gateway can have answered its first packet, and until all together send no
-// more than the WAN does. This is a bound: a gateway doesn't know at once that it must slow down senders, nor that one more CNP isn't too many.
-func (d *Drawn) BeyondCNPs() (bool, error) {
+// Bound is what a drawn network has whatever standard CNPs its senders get: each gets one each microsecond, from the time on when the gateway can have answered its
+// first packet, and until the queue is empty. A gateway doesn't know at once that it must slow down senders, nor that one more CNP isn't too many.
+type Bound struct {
+	Loses bool // a queue of the gateway's default capacity overflows
+	Long  bool // if the WAN is full, the queue isn't short for more than the hundredth of the time that the 99th percentile leaves out
+}
+
+// Bound computes the network's bound.
+func (d *Drawn) Bound() (b Bound, err error) {
 	s, err := Parse(d.Name, d.Text, nil, nil)
 	if err != nil {
-		return false, err
+		return b, err
 	}
 	c, err := s.Config(StandardCNP)
 	if err != nil {
-		return false, err
+		return b, err
 	}
 	sender, err := endpoint.NewReactionPoint(reactionOf(c, int64(d.host)))
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", d.Name, err)
+		return b, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	capacity := uint64(0)
 	for i := range c.Network.Nodes {
@@ -34,7 +39,9 @@ func (d *Drawn) BeyondCNPs() (bool, error) {
 			}
 		}
 	}
-	return d.overflows(sender.Open(endpoint.FlowID{QP: 1, Dst: packet.Addr{Lo: 1}, DestQP: 1}), float64(capacity)), nil
+	peak, long := d.overload(sender.Open(endpoint.FlowID{QP: 1, Dst: packet.Addr{Lo: 1}, DestQP: 1}))
+	takes := float64(d.bytes*d.senders)*8e9/float64(d.WAN) + float64(s.rtt)
+	return Bound{Loses: peak > float64(capacity), Long: long > takes/DrawnFull/100}, nil
 }
 
 const (
@@ -42,23 +49,25 @@ const (
 	boundCNPs   = 1000 // ns between two
 )
 
-// overflows sends packets of one sender as all do. What is queued is what came, less what the WAN sent from the first packet on.
-func (d *Drawn) overflows(f *endpoint.Flow, capacity float64) bool {
-	now, cnp, sent := 0.0, d.loop, 0
-	for sent < d.bytes {
+// overload sends packets of one sender as all do, until the queue is empty. What is queued is what came, less what the WAN sent from the first packet on. It returns the
+// most bytes that are queued, and for how long the queue isn't short, ns.
+func (d *Drawn) overload(f *endpoint.Flow) (peak, long float64) {
+	wan := float64(d.WAN) / 8e9 // bytes per ns
+	now, cnp, came := 0.0, d.loop, 0.0
+	for sent := boundPacket; sent <= d.bytes; sent += boundPacket {
 		for ; cnp <= now; cnp += boundCNPs {
 			f.SlowDown(int64(cnp))
 		}
-		rate := f.Rate(int64(now))
-		if rate*float64(d.senders) <= float64(d.WAN) {
-			return false
-		}
-		sent += boundPacket
+		next := now + boundPacket*8e9/f.Rate(int64(now))
 		f.Sent(int64(now), boundPacket)
-		now += boundPacket * 8e9 / rate
-		if float64(sent*d.senders)-now*float64(d.WAN)/8e9 > capacity {
-			return true
+		came = float64(sent * d.senders)
+		long += max(min(next, (came-d.short())/wan)-now, 0)
+		now = next
+		depth := came - now*wan
+		if depth <= 0 {
+			break
 		}
+		peak = max(peak, depth)
 	}
-	return false
+	return peak, long + max((came-d.short())/wan-now, 0)
 }

@@ -136,6 +136,7 @@ func (s *Scenario) fill(p *place, root *yaml.Node) {
 	flows := entry(root, "flows")
 	setDefault(flows, "capacity", strconv.Itoa(max(minFlows, 4*len(s.flows))))
 	setDefault(flows, "paired", strconv.Itoa(max(minPaired, 2*len(s.flows))))
+	setDefault(flows, "followed", "0") // nothing here reads the connections' health, and 18 MB are slow to clear
 }
 
 // The minimum sizes of a simulated gateway's flow table and pairing table.

@@ -14,7 +14,7 @@ import (
 )
 
 // parse reads a scenario that must be right.
-func parse(t *testing.T, text string, set ...string) *scenario.Scenario {
+func parse(t testing.TB, text string, set ...string) *scenario.Scenario {
 	t.Helper()
 	var settings []scenario.Setting
 	for _, s := range set {
