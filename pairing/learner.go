@@ -43,9 +43,9 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	n := t.Capacity() + 1
 	_, slots, _, _ := store.Sizes(p.flows)
 	l.tracks, mem = carve[track](mem, n)
+	l.notes, mem = carve[note](mem, slots) // beside what packets touch: with huge pages, all that is near becomes resident
 	l.totals, mem = carve[total](mem, n)
 	l.since, mem = carve[int64](mem, n)
-	l.notes, mem = carve[note](mem, slots)
 	messages, _ := carve[cm.Message](mem, cm.MaxWaiting)
 	l.waiting.Queue = cm.NewQueue(messages)
 	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
