@@ -36,6 +36,7 @@ const (
 	countKind    = 28
 	mostBytes    = countReduced - 1
 	mostPackets  = 1<<(32-countKind) - 1
+	countWindow  = mostPackets<<countKind | mostBytes // what a window begins without
 	tickShift    = 6
 
 	lawOver      = 1.02
@@ -85,15 +86,21 @@ func (f *LawFlow) add(now int64, bytes uint32, gap int64) (window int64, ended b
 	switch {
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
-		packets, size = 0, 0
+		f.count &^= countWindow
 	case (elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast) && (packets == mostPackets || 2*gap*int64(packets) >= elapsed):
 		f.rate = float32(size) / float32(elapsed)
 		f.began = tick(now)
-		packets, size, window, ended = 0, 0, elapsed, true
+		f.count &^= countWindow
+		window, ended = elapsed, true
 	case elapsed >= lawSlowFlow:
-		f.rate = min(f.rate, float32(size)/float32(elapsed))
+		if rate := float32(size) / float32(elapsed); rate < f.rate {
+			f.rate = rate
+		}
 	}
-	f.count = min(packets+1, mostPackets)<<countKind | f.count&(3<<countBytes|countReduced) | min(size+bytes, mostBytes)
+	if f.count>>countKind < mostPackets {
+		f.count += 1 << countKind
+	}
+	f.count += min(bytes, mostBytes-f.count&mostBytes)
 	return window, ended
 }
 
