@@ -36,6 +36,7 @@ const (
 	countKind    = 28
 	mostBytes    = countReduced - 1
 	mostPackets  = 1<<(32-countKind) - 1
+	countWindow  = mostPackets<<countKind | mostBytes // what a window begins without
 	tickShift    = 6
 
 	lawOver      = 1.02
@@ -84,15 +85,21 @@ func (f *LawFlow) add(now int64, bytes, burst uint32) (window int64, ended bool)
 	switch {
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
-		packets, size = 0, 0
+		f.count &^= countWindow
 	case elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
 		f.rate = float32(size-min(size, burst)) / float32(elapsed)
 		f.began = tick(now)
-		packets, size, window, ended = 0, burst, elapsed, true
+		f.count = f.count&^countWindow | min(burst, mostBytes)
+		window, ended = elapsed, true
 	case elapsed >= lawSlowFlow:
-		f.rate = min(f.rate, float32(size)/float32(elapsed))
+		if rate := float32(size) / float32(elapsed); rate < f.rate {
+			f.rate = rate
+		}
 	}
-	f.count = min(packets+1, mostPackets)<<countKind | f.count&(3<<countBytes|countReduced) | min(size+bytes, mostBytes)
+	if f.count>>countKind < mostPackets {
+		f.count += 1 << countKind
+	}
+	f.count += min(bytes, mostBytes-f.count&mostBytes)
 	return window, ended
 }
 

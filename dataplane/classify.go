@@ -61,12 +61,15 @@ func (c *classifier) verdict(b *frames.Batch, i int, f *host.Frame) counters.Cou
 	if kind != packet.NotANotification {
 		c.Counters.Add(b.Port, counters.ReceivedFirst+counters.Counter(kind), 1)
 	}
-	if reason, stops := c.Policy.Domain.Stops(c.Ports[b.Port].Role, kind, data, p, code); stops && !c.Policy.Domain.OnlyObserves(&c.Counters, b.Port, reason) {
-		return reason
+	role := c.Ports[b.Port].Role
+	if domain := c.Policy.Domain; domain != nil {
+		if reason, stops := domain.Stops(role, kind, data, p, code); stops && !domain.OnlyObserves(&c.Counters, b.Port, reason) {
+			return reason
+		}
 	}
 	switch {
 	case tunnelled: // flows in tunnels are not paced, and their senders get no notifications
-	case kind != packet.NotANotification && c.Ports[b.Port].Role == WAN:
+	case kind != packet.NotANotification && role == WAN:
 		c.listener.passing(b.Port, kind, data, p)
 		c.listener.enforce(b.Port, kind, data, p)
 	case kind == packet.StandardCNP:

@@ -138,10 +138,12 @@ func addressed(ports []PortConfig) []PortConfig {
 	return out
 }
 
+// paired is the number of flows that can be paired: no more than there are, and at least one, as pairing refuses fewer.
+func (c *Config) paired() int { return max(min(c.Paired, c.Flows*len(c.Backends)), 1) }
+
 // newPairing makes the workers' shared state for learning source QPs.
 func newPairing(c *Config) (*pairing.Pairing, error) {
-	flows := max(min(c.Paired, c.Flows*len(c.Backends)), 1) // a worker refuses fewer
-	memory, err := c.Allocate(pairing.Size(flows))
+	memory, err := c.Allocate(pairing.Size(c.paired()))
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +151,7 @@ func newPairing(c *Config) (*pairing.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return pairing.New(memory, pairing.Config{Flows: flows, Egress: peers, Aging: c.Aging, Seed: c.Seed, Scopes: c.Scopes, StatedScopes: c.StatedScopes})
+	return pairing.New(memory, pairing.Config{Flows: c.paired(), Egress: peers, Aging: c.Aging, Seed: c.Seed, Scopes: c.Scopes, StatedScopes: c.StatedScopes})
 }
 
 // Pairing is what the workers share to learn source QPs; SetHints is for any goroutine.

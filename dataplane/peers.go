@@ -17,7 +17,7 @@ func (d *Dataplane) initPeers(c *Config) error {
 	if c.PeerFlows == 0 {
 		return nil
 	}
-	memory, err := c.Allocate(pairing.PeersSize(c.PeerFlows))
+	memory, err := c.Allocate(pairing.PeersSize(c.PeerFlows, c.paired()))
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (w *Worker) initFlows(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if memory, err = c.Allocate(pairing.LearnerSize(c.Flows)); err != nil {
+	if memory, err = c.Allocate(pairing.LearnerSize(c.Flows, c.paired())); err != nil {
 		return err
 	}
 	if w.state.Learner, err = w.plane.pairing.Join(w.state.Flows, memory); err != nil {

@@ -17,7 +17,7 @@ import (
 // testWorker is a worker with flows and accounts, and no device.
 func testWorker(t testing.TB, c Config) *Worker {
 	t.Helper()
-	shared, err := pairing.New(make([]byte, pairing.Size(16)), pairing.Config{Flows: 16, Egress: []int{1, 0}})
+	shared, err := pairing.New(make([]byte, pairing.Size(c.paired())), pairing.Config{Flows: c.paired(), Egress: []int{1, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
@@ -132,7 +133,8 @@ func TestFacts(t *testing.T) {
 		{"qp-rules.md", "| %d a flow of `flows.paired` |", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"configuration.md", "(`qp_unpaired_total`). %d bytes each", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"planning.md", "pairing %d for each of `flows.paired`", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
-		{"qp-rules.md", "and %.1f MiB", []any{float64(pairing.Size(32<<10)) / (1 << 20)}},
+		{"qp-rules.md", "By default %.0f MiB a worker, and %.1f MiB", []any{float64(flowtable.Size(1<<20)+pairing.LearnerSize(1<<20, 32<<10)) / (1 << 20), float64(pairing.Size(32<<10)) / (1 << 20)}},
+		{"qp-rules.md", "| %d a flow of `flows.paired`, each worker", []any{(pairing.LearnerSize(1, 2<<10) - pairing.LearnerSize(1, 1<<10)) >> 10}},
 		{"qp-rules.md", "a queue of %s a worker", []any{grouped(d("pairing/cm/queue.go", "MaxWaiting"))}},
 		{"qp-rules.md", "which keeps up to %d", []any{d("pairing/learner.go", "maxBudget")}},
 		{"qp-pairing.md", "| `%s` (`qp_map`), `%s`, `%s`, `%s`, `%s`, `%s`, `%s`, best first", []any{evidence[0], evidence[1], evidence[2], evidence[3], evidence[4], evidence[5], evidence[6]}},

@@ -133,7 +133,7 @@ const plannedBurst = 32
 
 // flowTables are the bytes that a worker reserves for flows, and for as many that are paired.
 func flowTables(flows int) int {
-	return flowtable.Size(flows) + pairing.LearnerSize(flows) + account.Size(flows) + pairing.Size(flows)
+	return flowtable.Size(flows) + pairing.LearnerSize(flows, flows) + account.Size(flows) + pairing.Size(flows)
 }
 
 func mebibytes(n int) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }

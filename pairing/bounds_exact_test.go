@@ -31,8 +31,7 @@ func TestSteadyAfter(t *testing.T) {
 			w.send(0, 200, packet.RCSendOnly, 5+n, 7)
 		}
 		w.send(0, 200, packet.RCSendOnly, 5+packets, 8)
-		x := w.find(0, 200)
-		if unexpected := w.workers[0].notes[x].lastUnexpected != 0; unexpected != steady {
+		if unexpected := w.flow(0, 200).lastUnexpected != 0; unexpected != steady {
 			t.Errorf("after %d packets with one port another port is unexpected: %v, want %v", packets-1, unexpected, steady)
 		}
 	}

@@ -6,13 +6,22 @@ import (
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
-// flow is a flow with a slot, at one packet of it: what its worker knows of it, and what the others see.
+// flow is a flow with a slot, at one packet of it: what its worker knows of it, and what the others see. Without a slot it has no note.
 type flow struct {
 	l     *Learner
 	index flowtable.Index
 	*track
 	*note
 	slot store.Slot
+}
+
+// flowOf returns a flow, as a packet of it comes; ok is false if it has no slot, or no longer has it.
+func (l *Learner) flowOf(x flowtable.Index) (f flow, ok bool) {
+	f = flow{l: l, index: x, track: &l.tracks[x]}
+	if f.slot, ok = l.slotOf(x); ok {
+		f.note = l.noteOf(&f.slot)
+	}
+	return f, ok
 }
 
 func (f *flow) answer() Answer { return f.l.answer(f.index) }
@@ -102,8 +111,8 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	if !ok || !all.connect(&key, 1-side, p.DestQP, ref) {
 		return false, true
 	}
+	f.slot, f.track.slot, f.note = slot, slot.InStore(), f.l.noteOf(&slot)
 	*f.note = note{began: milliseconds(p.now)}
-	f.slot, f.track.slot = slot, slot.InStore()
 	f.flags &^= sends | sure
 	f.portChanges, f.asks = 0, 0
 	f.last |= inexact

@@ -76,7 +76,7 @@ func TestGapEnds(t *testing.T) {
 		}
 		w.send(1, 100, packet.RCAcknowledge, next+c.ack, 7)
 		w.send(0, 200, packet.RCSendOnly, next+c.then, 7)
-		n := &w.workers[0].notes[w.find(0, 200)]
+		n := w.flow(0, 200)
 		if w.usable(0) != c.want || c.want && n.high != (next+c.high)&packet.PSNMask {
 			t.Errorf("%s: %v, the highest PSN is %d, want %d", c.name, w.view(0, 200), n.high, (next+c.high)&packet.PSNMask)
 		}

@@ -14,7 +14,7 @@ import (
 type Learner struct {
 	flows
 	pairing *Pairing
-	notes   []note // by the flow's index
+	notes   []note // by the flow's slot
 	budget  int    // comparisons left in this burst
 	maps    maps
 	ports   [2]portSet // scratch of sharing
@@ -22,26 +22,28 @@ type Learner struct {
 	counts  counts
 }
 
-// LearnerSize returns the number of bytes that Join needs for a table of this capacity.
-func LearnerSize(capacity int) int {
-	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) +
-		cm.MaxWaiting*int(unsafe.Sizeof(cm.Message{})) + 5*lineSize
+// LearnerSize returns the number of bytes that Join needs for a table of this capacity, where paired is the Pairing's Config.Flows.
+func LearnerSize(capacity, paired int) int {
+	_, slots, _, _ := store.Sizes(paired)
+	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) +
+		slots*int(unsafe.Sizeof(note{})) + cm.MaxWaiting*int(unsafe.Sizeof(cm.Message{})) + 5*lineSize
 }
 
-// Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize(t.Capacity()) bytes for as
-// long as the Learner is used. All workers join before the first packet. Join returns an error if 256 workers have joined, or if mem is too small.
+// Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize bytes for as long as
+// the Learner is used. All workers join before the first packet. Join returns an error if 256 workers have joined, or if mem is too small.
 func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	if len(p.learners) == maxLearners {
 		return nil, fmt.Errorf("pairing: more than %d workers", maxLearners)
 	}
-	if need := LearnerSize(t.Capacity()); len(mem) < need {
+	if need := LearnerSize(t.Capacity(), p.flows); len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
 	}
 	l := &Learner{pairing: p, flows: flows{table: t, number: uint64(len(p.learners))}}
 	l.maps.all, l.maps.flows, l.maps.counts, l.maps.swept.hints = p, &l.flows, &l.counts, p.hints.Load()
 	n := t.Capacity() + 1
+	_, slots, _, _ := store.Sizes(p.flows)
 	l.tracks, mem = carve[track](mem, n)
-	l.notes, mem = carve[note](mem, n)
+	l.notes, mem = carve[note](mem, slots) // beside what packets touch: with huge pages, all that is near becomes resident
 	l.totals, mem = carve[total](mem, n)
 	l.since, mem = carve[int64](mem, n)
 	messages, _ := carve[cm.Message](mem, cm.MaxWaiting)
@@ -121,7 +123,7 @@ func (l *Learner) End(x flowtable.Index) {
 	if !ok {
 		return
 	}
-	lease := l.notes[x].lease
+	lease := l.noteOf(&slot).lease
 	slot.PublishSent(lease, 0)
 	slot.PublishAck(lease, 0)
 	slot.Vacate(l.ref(x))
@@ -136,6 +138,10 @@ func (l *Learner) slotOf(x flowtable.Index) (slot store.Slot, ok bool) {
 	slot = l.pairing.store.At(number)
 	return slot, slot.Ref() == l.ref(x)
 }
+
+// noteOf is the note of the flow of this worker that has a slot. Each worker has notes of its own, so that it needs no lock for them while another
+// one gives the slot away.
+func (l *Learner) noteOf(slot *store.Slot) *note { return &l.notes[slot.InStore()] }
 
 // SourceQP is the flow's source QP; ok is false unless it is confirmed and the record is open.
 func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
@@ -158,21 +164,22 @@ type Description struct {
 // Describe returns what a report shows of a flow.
 func (l *Learner) Describe(x flowtable.Index) Description {
 	v := Description{Answer: l.Answer(x, l.table.State(x).Answer())}
-	t, n := &l.tracks[x], &l.notes[x]
+	t := &l.tracks[x]
 	if t.known == known(v.Answer) && v.State() != Unknown {
 		v.Since = l.since[x]
 	}
+	slot, ok := l.slotOf(x)
 	switch {
 	case v.State() != Confirmed:
 	case v.fixed():
 		v.Took = 1
-	case t.slot == 0:
+	case !ok:
 	case t.flags&sure != 0:
-		v.Took = uint64(n.took)
+		v.Took = uint64(l.noteOf(&slot).took)
 	default: // confirmed since the flow's last packet
-		v.Took = uint64(max(t.packets, n.took))
+		v.Took = uint64(max(t.packets, l.noteOf(&slot).took))
 	}
-	if slot, ok := l.slotOf(x); ok && slot.Group().Lock().Try() {
+	if ok && slot.Group().Lock().Try() {
 		if slot.Ref() == l.ref(x) {
 			v.Contradictions = uint32(slot.Contradictions())
 		}
@@ -237,9 +244,8 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *arrival) {
 		}
 		l.renew(x, p)
 	}
-	f := flow{l: l, index: x, track: &l.tracks[x], note: &l.notes[x]}
-	var ok bool
-	if f.slot, ok = l.slotOf(x); !ok {
+	f, ok := l.flowOf(x)
+	if !ok {
 		if f.track.slot != 0 { // another flow has the slot
 			f.wait(0)
 		}

@@ -206,7 +206,7 @@ func TestResponsesOfMappedFlows(t *testing.T) {
 	w.pairing.SetHints(nil)
 	w.sweep()
 	w.send(0, 200, packet.RCSendOnly, psnB+110, 7)
-	if n := w.workers[0].notes[w.find(0, 200)]; n.high != psnB+110 {
+	if n := w.flow(0, 200); n.high != psnB+110 {
 		t.Errorf("the highest PSN is %d, want %d", n.high, psnB+110)
 	}
 }

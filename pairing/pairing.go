@@ -32,6 +32,7 @@ type Config struct {
 // Pairing is what the workers of one gateway share: the slots of their flows, the CM records, and the hints of host agents.
 type Pairing struct {
 	secret   [secrets]uint64
+	flows    int // Config.Flows
 	egress   []uint16
 	learners []*Learner
 	peers    int // the number of the learner of peers' flows, plus 1; 0 for none
@@ -82,7 +83,7 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	if len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Flows, need)
 	}
-	p := &Pairing{secret: secretsFrom(^c.Seed)}
+	p := &Pairing{secret: secretsFrom(^c.Seed), flows: c.Flows}
 	for _, of := range c.Scopes {
 		p.scopes.stated = append(p.scopes.stated, scopePair{of[0].Tenant().Named(), of[1].Tenant().Named()})
 	}

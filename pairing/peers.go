@@ -44,8 +44,10 @@ type Peers struct {
 	found   [1]flowtable.Ref
 }
 
-// PeersSize is the number of bytes that JoinPeers needs.
-func PeersSize(capacity int) int { return flowtable.Size(capacity) + LearnerSize(capacity) }
+// PeersSize is the number of bytes that JoinPeers needs, where paired is the Pairing's Config.Flows.
+func PeersSize(capacity, paired int) int {
+	return flowtable.Size(capacity) + LearnerSize(capacity, paired)
+}
 
 // JoinPeers makes the Peers of a gateway, for capacity flows, in mem, which must be zero. A remote flow ends when it wasn't shown for aging ns.
 // It must be called before the first packet, once.
@@ -53,8 +55,8 @@ func (p *Pairing) JoinPeers(mem []byte, capacity int, aging int64, seed uint64) 
 	if p.peers != 0 {
 		return nil, fmt.Errorf("pairing: the flows of other gateways have joined already")
 	}
-	if len(mem) < PeersSize(capacity) {
-		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows of other gateways: expected at least %d", len(mem), capacity, PeersSize(capacity))
+	if need := PeersSize(capacity, p.flows); len(mem) < need {
+		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows of other gateways: expected at least %d", len(mem), capacity, need)
 	}
 	e := &Peers{}
 	var err error
@@ -122,10 +124,9 @@ func (e *Peers) Show(r *Remote, now int64) Shown {
 	t := &l.tracks[x]
 	t.flags |= remote
 	t.count(0)
-	f := flow{l: l, index: x, track: t, note: &l.notes[x]}
+	f, ok := l.flowOf(x)
 	p := arrival{&packet.Parsed{Opcode: r.opcode(), DestQP: r.Key.DestQP, PSN: r.Acked, SrcPort: r.Port}, nil, now}
-	var ok bool
-	if f.slot, ok = l.slotOf(x); !ok {
+	if !ok {
 		if f.track.slot = 0; !f.enter(&p) {
 			return ShownFull
 		}

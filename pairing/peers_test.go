@@ -25,7 +25,7 @@ func newPairOfBoxes(t testing.TB, flows int, every int64) *pairOfBoxes {
 	for i := range b.box {
 		b.box[i] = newGateway(t, flows)
 		var err error
-		if b.peers[i], err = b.box[i].pairing.JoinPeers(make([]byte, PeersSize(flows)), flows, 30e9, uint64(i)+7); err != nil {
+		if b.peers[i], err = b.box[i].pairing.JoinPeers(make([]byte, PeersSize(flows, b.box[i].pairing.flows)), flows, 30e9, uint64(i)+7); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestLyingPeer(t *testing.T) {
 // TestLiesWithdrawNothing: lies don't harm the pairs that a gateway has found by itself.
 func TestLiesWithdrawNothing(t *testing.T) {
 	w := newWire(t)
-	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(4096)), 4096, 30e9, 1)
+	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(4096, w.pairing.flows)), 4096, 30e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestLiesWithdrawNothing(t *testing.T) {
 // remote flow that the gateway sees, or that is shown no longer, ends.
 func TestOwnEvidenceReplacesPeers(t *testing.T) {
 	w := newWire(t)
-	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64)), 64, 30e9, 1)
+	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64, w.pairing.flows)), 64, 30e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestOwnEvidenceReplacesPeers(t *testing.T) {
 // TestPeersEnd: a source QP that came from a peer goes with the remote flow.
 func TestPeersEnd(t *testing.T) {
 	w := newWire(t)
-	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64)), 64, 30e9, 1)
+	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64, w.pairing.flows)), 64, 30e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestPeersEnd(t *testing.T) {
 // TestAdopt: a source QP from before a restart counts from the flow's first packets on, if its port is that of the two QPs.
 func TestAdopt(t *testing.T) {
 	w := newWire(t)
-	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64)), 64, 30e9, 1)
+	peers, err := w.pairing.JoinPeers(make([]byte, PeersSize(64, w.pairing.flows)), 64, 30e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

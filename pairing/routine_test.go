@@ -68,7 +68,7 @@ func learnerOf(t *rapid.T, flows int) (*flowtable.Table, *Learner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := p.Join(tab, make([]byte, LearnerSize(flows)))
+	l, err := p.Join(tab, make([]byte, LearnerSize(flows, flows)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,11 @@ import (
 // flow is the flow from a side to a QP, at a packet of its worker.
 func (w *wire) flow(side int, qp uint32) *flow {
 	w.t.Helper()
-	l, x := w.workers[side].Learner, w.find(side, qp)
-	return &flow{l, x, &l.tracks[x], &l.notes[x], w.at(side, qp)}
+	f, ok := w.workers[side].flowOf(w.find(side, qp))
+	if !ok {
+		w.t.Fatalf("the flow to QP %d has no slot", qp)
+	}
+	return &f
 }
 
 // paired processes a packet of a side's worker up to the point where observe has found the flow's slot, its peer flow and its answer.
@@ -205,4 +208,29 @@ func (w *wire) unpair() {
 func (w *wire) candidate(a Answer) {
 	pl := w.at(0, 200)
 	w.pairing.answers.change(pl.Ref(), func(Answer) Answer { return a })
+}
+
+// TestNoteOfAnotherFlow: a flow whose slot another flow of its worker has by now neither shows nor changes the note of that one.
+func TestNoteOfAnotherFlow(t *testing.T) {
+	w := newWire(t)
+	w.connect(100, 200)
+	w.talk(100, 200, psnB, 4, 7)
+	l, x, slot := w.workers[0].Learner, w.find(0, 200), w.at(0, 200)
+	if l.Describe(x).Took == 0 {
+		t.Fatal("the flow is not confirmed")
+	}
+	slot.Vacate(slot.Ref())
+	w.send(0, 300, packet.RCSendOnly, 5, 7)
+	other := w.flow(0, 300)
+	if other.slot.InStore() != slot.InStore() {
+		t.Fatalf("the other flow has slot %d, expected %d", other.slot.InStore(), slot.InStore())
+	}
+	if took := l.Describe(x).Took; took != 0 {
+		t.Errorf("without a slot, the flow was confirmed by packet %d", took)
+	}
+	want := *other.note
+	w.send(0, 200, packet.RCSendOnly, 77, 7)
+	if *other.note != want {
+		t.Errorf("a packet of the flow that had the slot has changed the note to %+v, want %+v", *other.note, want)
+	}
 }

@@ -51,7 +51,7 @@ func newWorker(t testing.TB, p *Pairing, flows int, seed uint64) *worker {
 	if w.Table, err = flowtable.New(make([]byte, flowtable.Size(flows)), flowtable.Config{Capacity: flows, Aging: 60e9, Seed: seed, Observer: w}); err != nil {
 		t.Fatal(err)
 	}
-	if w.Learner, err = p.Join(w.Table, make([]byte, LearnerSize(flows))); err != nil {
+	if w.Learner, err = p.Join(w.Table, make([]byte, LearnerSize(flows, p.flows))); err != nil {
 		t.Fatal(err)
 	}
 	return w

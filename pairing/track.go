@@ -186,7 +186,7 @@ func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 	return last & packet.PSNMask, last&inexact == 0
 }
 
-// note is the worker's state of a flow that has a slot: a cache line. The memory for flows that never had one stays untouched.
+// note is the worker's state of a flow that has a slot: a cache line.
 type note struct {
 	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
 	top   uint32 // highest PSN of a request itself

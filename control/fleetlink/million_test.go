@@ -44,7 +44,7 @@ func TestMillionJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := empty.JoinPeers(make([]byte, pairing.PeersSize(1024)), 1024, fleet.FlowLifetime, 1)
+	peers, err := empty.JoinPeers(make([]byte, pairing.PeersSize(1024, 1024)), 1024, fleet.FlowLifetime, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

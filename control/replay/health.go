@@ -372,7 +372,7 @@ func (h *judge) tables(capacity int) (err error) {
 	if err != nil {
 		return err
 	}
-	if h.learner, err = p.Join(h.flows, make([]byte, pairing.LearnerSize(capacity))); err != nil {
+	if h.learner, err = p.Join(h.flows, make([]byte, pairing.LearnerSize(capacity, capacity))); err != nil {
 		return err
 	}
 	h.learner.SetStatic(h.static)

@@ -236,8 +236,8 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 // senderEnded learns from the rate of a sender in a window that has ended whether it reacts.
 func (l *Law) senderEnded(t *turn, b *frames.Batch, i int, e *sharer) {
 	k := flowtable.KeyOf(&b.Records[i])
-	s, known := l.senders.find(k)
-	if !known {
+	s := l.senders.find(k)
+	if s == nil {
 		return
 	}
 	reacted := s.reaction.Ended(l.Now, e.watch(), e.Rate(), t.Lasting())

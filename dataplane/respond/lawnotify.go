@@ -146,7 +146,7 @@ func (t *turn) request(a congestion.Action, parameter uint16) congestion.Decisio
 func (l *Law) send(t *turn, b *frames.Batch, i int, f *lawFlow, d congestion.Decision, chosen bool) (ok bool) {
 	c := l.State
 	x := b.Flow[i].Index
-	a := c.Accounts.Get(x)
+	a := c.Accounts.Begun(b.Flow[i])
 	sent := uint32(0)
 	for _, of := range a.Notified {
 		sent += of

@@ -16,71 +16,88 @@ import (
 // lawSenders is what a worker's control law has learned of senders that were above F. Where a new one finds no free entry, it takes that of the sender that was above F
 // the longest time ago.
 type lawSenders struct {
-	entries []lawSender
+	keys    [][lawWays]uint64 // by set, hashes of the addresses; 0: the entry is free
+	entries [][lawWays]lawSender
 	secret  [3]uint64
 }
 
 type lawSender struct {
-	key uint64 // hash of the address, 0: the entry is free
 	congestion.LawSender
 	reaction congestion.Reaction
 	noted    int64 // when it was noted as unresponsive last, ns; 0: it isn't
 	used     int64 // when it was above F last, ns
 }
 
-// lawPlaces is the number of entries, lawWays that of places where an address may be.
+// There are lawSets sets of lawWays entries; an address has its place in one set.
 const (
-	lawPlaces = 8192
-	lawWays   = 8
+	lawSets = 1024
+	lawWays = 8
 )
 
-func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
+func lawSendersSize() int {
+	return lawSets * int(unsafe.Sizeof([lawWays]uint64{})+unsafe.Sizeof([lawWays]lawSender{}))
+}
 
 // newLawSenders needs memory that is zero and 8-byte aligned.
 func newLawSenders(memory []byte, seed uint64) lawSenders {
-	s := lawSenders{entries: unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces)}
+	s := lawSenders{keys: unsafe.Slice((*[lawWays]uint64)(unsafe.Pointer(unsafe.SliceData(memory))), lawSets)}
+	behind := memory[lawSets*int(unsafe.Sizeof(s.keys[0])):]
+	s.entries = unsafe.Slice((*[lawWays]lawSender)(unsafe.Pointer(unsafe.SliceData(behind))), lawSets)
 	keyhash.Spread(s.secret[:], seed) // with the bare seed, a small one of a test, neighbors' addresses would have one place
 	return s
 }
 
 // of returns the entry of the sender of a flow that is above F, or was lately, at a time in ns.
 func (s *lawSenders) of(k *flowtable.Key, now int64) *lawSender {
-	e, known := s.find(k)
-	if !known {
-		*e = lawSender{key: s.hash(k.Src, k.Scope())}
-		e.Begin()
+	e := s.find(k)
+	if e == nil {
+		e = s.begin(s.hash(k.Src, k.Scope()))
 	}
 	e.used = now
 	return e
 }
 
+// begin gives a new sender an entry.
+func (s *lawSenders) begin(key uint64) *lawSender {
+	n := setOf(key)
+	set, oldest := &s.entries[n], 0
+	for way := range set {
+		if set[way].used < set[oldest].used {
+			oldest = way
+		}
+	}
+	s.keys[n][oldest] = key
+	e := &set[oldest]
+	*e = lawSender{}
+	e.Begin()
+	return e
+}
+
 // unresponsive reports whether a flow's sender doesn't react to notifications.
 func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
-	e, known := s.find(k)
-	return known && e.noted != 0
+	e := s.find(k)
+	return e != nil && e.noted != 0
 }
 
 // ignores reports whether a flow's sender counts as one that doesn't react to notifications.
 func (s *lawSenders) ignores(k *flowtable.Key) bool {
-	e, known := s.find(k)
-	return known && e.reaction.Unresponsive()
+	e := s.find(k)
+	return e != nil && e.reaction.Unresponsive()
 }
 
-// find returns the entry of a flow's sender, or if it isn't known, that which it would take.
-func (s *lawSenders) find(k *flowtable.Key) (e *lawSender, known bool) {
+// find returns the entry of a flow's sender, nil if it isn't known, as most are not: then it touches one cache line.
+func (s *lawSenders) find(k *flowtable.Key) *lawSender {
 	key := s.hash(k.Src, k.Scope())
-	set := s.entries[int(key>>32%(lawPlaces/lawWays))*lawWays:][:lawWays]
-	e = &set[0]
-	for i := range set {
-		if set[i].key == key {
-			return &set[i], true
-		}
-		if set[i].used < e.used {
-			e = &set[i]
+	keys := &s.keys[setOf(key)]
+	for way := range keys {
+		if keys[way] == key {
+			return &s.entries[setOf(key)][way]
 		}
 	}
-	return e, false
+	return nil
 }
+
+func setOf(key uint64) uint64 { return key >> 32 % lawSets }
 
 func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
 	return keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1

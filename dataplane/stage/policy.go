@@ -171,8 +171,6 @@ func NewDomain(members, sources []netip.Prefix, observe bool) *Domain {
 // cross, or a frame that may hide one, whatever its addresses. Frames from a fabric port leave by a WAN port. b is the frame.
 func (d *Domain) Stops(role Role, note packet.Notification, b []byte, p *packet.Parsed, c *packet.CodePoints) (counters.Counter, bool) {
 	switch {
-	case d == nil:
-		return 0, false
 	case note == packet.NotANotification, note == packet.StandardCNP:
 		return unclassified(role), packet.MayHide(b, p, c)
 	case role == WAN:

@@ -38,6 +38,7 @@ var works = []work{
 	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
 	{"forward-ipv4-go", false, func(*dataplane.Policy) {}, often},
 	{"forward-ipv6", true, func(*dataplane.Policy) {}, often},
+	{"forward-cnps", false, func(*dataplane.Policy) {}, often}, // the flows' packets one way, their receivers' CNPs the other way
 	{"mark", false, markAll, often},
 	{"mark-ipv6", true, markAll, often},
 	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
@@ -170,13 +171,21 @@ func (w *work) frames() (by [][][]byte, err error) {
 		return m.frames[:], err
 	}
 	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
-	var frames [][]byte
+	by = append(by, t.frames())
+	if w.name == "forward-cnps" {
+		t.cnps = true
+		by = append(by, t.frames())
+	}
+	return by, nil
+}
+
+func (t traffic) frames() (all [][]byte) {
 	for _, flow := range t.order() {
 		frame := t.frame()
 		t.put(frame, int(flow))
-		frames = append(frames, frame)
+		all = append(all, frame)
 	}
-	return [][][]byte{frames}, nil
+	return all
 }
 
 // counted has the program's own counts, besides callgrind's instructions: of the steps after the first warmBursts, and of all in the last
