@@ -26,7 +26,7 @@ func (o *episode) causeOf(h *Half) Cause {
 	case h.incomplete():
 		return Unknown
 	case o.nak != 0:
-		if most := h.longestReaction(h.OutOfOrder+h.overtaken == 0); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
+		if most := h.longestReaction(o.flags&ofRead != 0, h.OutOfOrder+h.overtaken == 0); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
 			return TimeOut
 		}
 		return Unknown
@@ -54,7 +54,7 @@ const undecided = Cause(Causes)
 // did, though it was due; or none comes to many tries.
 func (o *episode) lost(h *Half) bool {
 	const late = 2
-	most := h.longestReaction(h.OutOfOrder+h.overtaken == 0)
+	most := h.longestReaction(o.flags&ofRead != 0, h.OutOfOrder+h.overtaken == 0)
 	switch {
 	case o.beyond != 0 && o.at-o.beyond <= most:
 		return false
@@ -74,7 +74,7 @@ func (o *episode) lost(h *Half) bool {
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
 // shows it only of one that always takes about as long. Where packets come late (ordered is false), one that comes after a NAK may be a late one.
-func (t *timing) longestReaction(ordered bool) (most int64) {
+func (t *timing) longestReaction(read, ordered bool) (most int64) {
 	const enough = 3
 	most = 2 * t.back
 	if !ordered {
@@ -86,7 +86,7 @@ func (t *timing) longestReaction(ordered bool) (most int64) {
 	if t.implied.n > 1 {
 		most = max(most, t.implied.most)
 	}
-	if most == 0 && t.turn.n >= enough && t.turn.most < 2*t.turn.least {
+	if most == 0 && !read && t.turn.n >= enough && t.turn.most < 2*t.turn.least {
 		most = t.turn.most
 	}
 	return most
