@@ -84,6 +84,9 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.answers.acked, h.answers.known = acked, true
 		return
 	}
+	if p.Opcode&31 == packet.RCAcknowledge && p.Syndrome>>5 == 0 {
+		h.early.disproved(h, acked)
+	}
 	if over := ahead(acked, h.next); over > int32(h.loose) && over <= maxGap {
 		h.early.note(acked, p.Time)
 	}

@@ -1,10 +1,13 @@
 package health
 
+import "github.com/cnpgate/cnpgate/internal/packet"
+
 // early is an answer that passed before a request that it acknowledges: the capture has missed the request, or has recorded the two directions by different
 // clocks or queues, and the request comes yet.
 type early struct {
 	acked uint32 // all PSNs before it
 	at    int64  // 0: none
+	n     uint64 // requests that were recorded after it
 }
 
 // longestLead is how much later than its answer a request may be recorded, ns.
@@ -16,16 +19,26 @@ func (e *early) note(acked uint32, now int64) {
 	}
 }
 
+// disproved looks at an ACK. A responder acknowledges no less than before (IBTA 9.7.5.1.2): an answer that acknowledges more was none of the connection's, and
+// the requester has dropped it (9.7.5.1).
+func (e *early) disproved(h *Half, acked uint32) {
+	if e.at != 0 && ahead(acked, e.acked) < 0 {
+		h.EarlyAnswers -= min(e.n, h.EarlyAnswers)
+		*e, h.answers = early{}, answers{acked: (acked - 1) & packet.PSNMask, known: true}
+	}
+}
+
 // overtaken looks at a new request, which begins after PSNs that are missing. If an answer to it has passed, the directions are recorded differently. What
 // the answer acknowledges before it was not captured.
 func (e *early) overtaken(h *Half, p *Packet) {
 	if ahead(p.PSN, e.acked) >= 0 {
 		h.NotCaptured += h.holes.acknowledged(e.acked)
-		e.at = 0
+		*e = early{}
 		return
 	}
 	if lead := p.Time - e.at; lead <= longestLead {
 		h.EarlyAnswers++
+		e.n++
 		h.Lead = max(h.Lead, lead)
 	}
 }

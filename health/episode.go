@@ -296,7 +296,8 @@ func (r *repeat) continues(h *Half, p *Packet, before int64) bool {
 			return false // what it was asked for first may be lost again
 		}
 	}
-	if p.Time-before < h.silence() {
+	first := p.PSN == r.list[r.n-1].psn && p.Time-before >= shortest // who goes back once sends it once
+	if p.Time-before < h.silence() && !first {
 		return !returnsData(p.Opcode) || ahead(p.PSN, r.next) >= 0
 	}
 	d := ahead(p.PSN, r.next)
@@ -369,6 +370,10 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if s := h.recent.find(p.PSN); s != nil {
 		o.sent = s.time
 		set(alone, s.asks && h.next == (p.PSN+1)&packet.PSNMask)
+		set(due, s.asks)
+		if o.asked == 0 && s.asks {
+			o.asked = s.time
+		}
 	}
 	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped) || o.flags&over != 0 && o.sent != 0 && o.sent < o.back)
 	if at, ok := h.sends.since(p.PSN); ok && !unseen {
@@ -432,9 +437,7 @@ func (o *episode) timedOut(h *Half) {
 	r := &h.repeat
 	again := r.latest != 0 && r.latestPSN == o.psn
 	if r.latest == 0 {
-		if o.flags&ofRead == 0 {
-			h.turn = span{}
-		}
+		h.turn = span{} // it may have sent one packet after the other, and waited for none of the answers that passed between
 	} else {
 		h.spacing.add(o.at - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning

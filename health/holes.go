@@ -107,8 +107,8 @@ func (s *holes) fill(i int, psn, psns uint32) {
 
 // acknowledged ends holes below a PSN, and returns how many packets they had: they were never lost, but not seen here.
 func (s *holes) acknowledged(below uint32) (n uint64) {
-	if s.more > 0 && ahead(below, s.end) >= 0 {
-		n, s.more = s.more, 0
+	if left := uint64(max(ahead(s.end, below), 0)); s.more > left { // at most so many are not below it
+		n, s.more = s.more-left, left
 	}
 	kept := 0
 	for _, o := range s.list[:s.n] {

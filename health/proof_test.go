@@ -31,6 +31,22 @@ func TestProofs(t *testing.T) {
 		}
 		return all
 	}
+	reads := func(from, to uint32) (all []step) {
+		for psn := from; psn < to; psn++ {
+			all = append(all, step{psn, 'q', 1}, step{psn, 'd', 9})
+		}
+		return all
+	}
+	acks := func(from, to uint32) (all []step) {
+		for psn := from; psn < to; psn++ {
+			all = append(all, step{psn, 'a', 20})
+		}
+		return all
+	}
+	var even []uint32
+	for psn := uint32(4); psn <= 84; psn += 2 {
+		even = append(even, psn)
+	}
 	type counts struct{ copies, again, upstream, downstream, missed uint64 }
 	for _, c := range []struct {
 		name  string
@@ -52,6 +68,11 @@ func TestProofs(t *testing.T) {
 		{"a READ that is asked for again is answered again", []step{{1, 'q', 0}, {2, 'q', 0}, {3, 'q', 0}, {1, 'd', 9}, {3, 'd', 0}, {2, 'q', 0}, {3, 'q', 0}, {2, 'd', 0}, {3, 'd', 0}},
 			counts{again: 4, upstream: 1}},
 		{"packets in sequence passed before the gap", join(requests(1, 2), []step{{2, 'a', 20}}, requests(3, 6), []step{{6, 'a', 20}}, requests(7)), counts{missed: 2}},
+		{"more gaps than are kept, some behind the ACK", join(requests(1, 2), acks(2, 3), requests(even...), acks(40, 41)), counts{missed: 14}},
+		{"a NAK of what was never sent", join(requests(1, 2), acks(1, 3), []step{{5000, 'n', 1}}, requests(3), acks(3, 4), []step{{4, 'r', 200_000}}, acks(4, 5)), counts{}},
+		{"the last of many isn't acknowledged", join(requests(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), acks(1, 12), again(1, 12), acks(12, 13), requests(13)),
+			counts{again: 1, downstream: 1}},
+		{"a READ again, of a requester that may be far away", join(reads(1, 7), []step{{6, 'q', 10_000}, {6, 'd', 9}}, reads(7, 11)), counts{again: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var conn Connection

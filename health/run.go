@@ -28,8 +28,8 @@ const (
 	runRate  = 125_000_000. // bytes/s
 	runLeast = 12_500_000.  // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
 	runOften = 10_000.      // CNPs/s: sooner after one another than a reaction point's timer ends (300 us)
-	runBytes = 32_768.      // bytes to a CNP: fewer than its byte counter counts
-	runLong  = 64           // CNPs in which it falls by more than a tenth, at the least that it falls by each (0.5 % at 10,000 a second)
+	runBytes = 65_536.      // bytes to a CNP: fewer than twice its byte counter counts: it makes up for half of what it fell
+	runLong  = 64           // CNPs in which it falls by more than a tenth, at the least that it falls by each (0.25 % at 10,000 a second)
 )
 
 // cnpOfRun notes a CNP of a run.
@@ -47,6 +47,9 @@ func (r *Reaction) cnpOfRun(now int64) {
 		s.marks[1] = m
 	case s.CNPs > runFirst && s.marks[2].at == 0 && r.window > 0 && r.Packets-s.marks[0].packets > 2*uint64(max(r.window, runQueue)) && now-s.at >= r.loop:
 		s.marks[2] = m
+	}
+	if r.Packets == s.marks[3].packets { // it has sent nothing since: perhaps it had nothing more to send
+		return
 	}
 	s.marks[3] = m
 	if free := s.marks[2].CNPs; free != 0 && m.CNPs-free >= 2*(s.parts[1].CNPs-min(free, s.parts[1].CNPs)) {

@@ -149,7 +149,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.turn.n > 0 {
 		trip += h.turn.least
 	}
-	if h.turn.n == 0 && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
+	if (h.turn.n == 0 || h.turn.most > 2*h.turn.least) && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
 		trip = max(trip, h.doubts.waited.least)
 	}
 	if rtt.n < 3 {
@@ -236,8 +236,11 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	}
 	evidence := fmt.Sprintf("%v never answered: a packet was sent %d times%s", peer, max(h.repeat.tries, h.big.attempts)+1, every)
 	if h.Responses.Packets > 0 {
-		evidence = fmt.Sprintf("%v answered until %v after the connection's first packet, and to none of %d transmissions of a packet since%s",
-			peer, Duration(h.answers.at-c.First), h.repeat.tries+1, every)
+		until := "before"
+		if d := h.answers.at - c.First; d > 0 {
+			until = fmt.Sprintf("until %v after the connection's first packet", Duration(d))
+		}
+		evidence = fmt.Sprintf("%v answered %s, and to none of %d transmissions of a packet since%s", peer, until, h.repeat.tries+1, every)
 	}
 	if c.How == GaveUp {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
@@ -401,7 +404,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.copies < 3 || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) || h.lateOnly() {
+	if h.copies < 3+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) {
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -425,7 +428,11 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	took := h.Ended - h.Begun
 	const leastRTT, trips, lasting = ms, 20, 10_000 * ms
-	if h.Window < 2 || h.clean.n < 8 || h.clean.least < leastRTT || took < max(lasting, trips*h.clean.mean) || h.Stalled*5 < took*4 {
+	trip := h.clean.mean
+	if h.turn.n > 0 && 2*(h.Messages[Send]+h.Messages[Write]) < h.Requests.Packets { // within a message, it waits for nothing but ACKs
+		trip += h.turn.least
+	}
+	if h.Window < 2 || h.clean.n < 8 || trip < leastRTT || took < max(lasting, trips*trip) || h.Stalled*5 < took*4 {
 		return Verdict{}, false
 	}
 	if again := h.Retransmissions().Packets; again*100 > h.Requests.Packets || c.Half[i^1].Goodput*10 > h.Goodput {
@@ -436,9 +443,9 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 	return Verdict{
 		Name: WindowLimit, Weight: h.Requests.Packets,
 		Evidence: fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",
-			h.Window, units.Size(h.WindowBytes), Duration(h.clean.mean), units.Rate(has), percent(uint64(h.Stalled), uint64(took)), units.Rate(could)),
+			h.Window, units.Size(h.WindowBytes), Duration(trip), units.Rate(has), percent(uint64(h.Stalled), uint64(took)), units.Rate(could)),
 		Advice: fmt.Sprintf("allow more on its way: at least %s (more or longer work requests, a deeper send queue, perftest's -t, more QPs; for READ a larger max_rd_atomic)",
-			units.Size(uint64(could/8*float64(h.clean.mean)/1e9))),
+			units.Size(uint64(could/8*float64(trip)/1e9))),
 	}, true
 }
 

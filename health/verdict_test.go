@@ -109,12 +109,12 @@ func refusalOf(syndrome uint8, again int64) func(s *story) *Report {
 }
 
 // silence sends the last packet a number of times; answered says whether there is an ACK in the end.
-func silence(times int, answered bool) func(s *story) *Report {
+func silence(times int, every int64, answered bool) func(s *story) *Report {
 	return func(s *story) *Report {
 		c := s.connection(1, 2)
 		s.exchange(c, 0, 16, 20*us, 10*us)
 		for range times {
-			s.send(c, 20*ms, 16)
+			s.send(c, every, 16)
 		}
 		if answered {
 			s.answer(c, 20*us, 16, 0x1f)
@@ -164,6 +164,35 @@ func marked(packets uint32) func(s *story) *Report {
 		}
 		s.exchange(c, packets, 200, us, 40*us)
 		c.notify(0, s.now)
+		return s.report(nil, c)
+	}
+}
+
+// outlived sends packets with a CNP for each, and CNPs go on to come after the last one.
+func outlived(s *story) *Report {
+	c := s.connection(1, 2)
+	for psn := range uint32(400) {
+		s.exchange(c, psn, 1, us, 4*us)
+		c.notify(0, s.now)
+	}
+	for range 400 {
+		s.now += 5 * us
+		c.notify(0, s.now)
+	}
+	return s.report(nil, c)
+}
+
+// windows sends two packets, each with an opcode, which are acknowledged soon, and the next ones 40 ms later.
+func windows(opcode packet.Opcode) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		for psn := uint32(0); psn < 600; psn += 2 {
+			s.now += 40 * ms
+			for n := range uint32(2) {
+				c.Observe(0, &Packet{Time: s.now + int64(n), PSN: psn + n, Len: 1100, Data: 1024, Opcode: opcode, AckReq: true})
+			}
+			s.answer(c, 5*us, psn+1, 0x1f)
+		}
 		return s.report(nil, c)
 	}
 }
@@ -270,8 +299,8 @@ func TestEachVerdict(t *testing.T) {
 		{"no pauses", "", paused(0)},
 		{"RNR NAK, then the packet again", NotReady, refusalOf(0x2c, ms)},
 		{"NAK sequence error, then the packet again: it was lost, the receiver was ready", LossDownstream, refusalOf(0x60, ms)},
-		{"no answer to six attempts", NoAnswer, silence(6, false)},
-		{"one attempt, answered", "", silence(1, true)},
+		{"no answer to six attempts", NoAnswer, silence(6, 20*ms, false)},
+		{"one attempt, answered", "", silence(1, 20*ms, true)},
 		{"NAK remote access error", Refused, refusalOf(0x62, 0)},
 		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
 		{"one direction only", Asymmetric, apart(false)},
@@ -280,6 +309,10 @@ func TestEachVerdict(t *testing.T) {
 		{"many small packets passed, and then no large one", BlackHole, large(16, 0)},
 		{"few small packets passed, and then nothing: the peer may be down", NoAnswer, large(4, 0)},
 		{"a large packet for which no buffer was there has come", NotReady, large(4, 0x2c)},
+		{"no answer to time-outs of 2.5 ms", NoAnswer, silence(8, 5*ms/2, false)},
+		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle)},
+		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly)},
+		{"CNPs to a sender that does not slow down, and more after its last packet", IgnoresCNP, outlived},
 		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
 		{"CNPs to a sender that waits for ACKs most of the time", "", limited},
 		{"one direction only, in which the same packets come again and again", Unexplained, again},

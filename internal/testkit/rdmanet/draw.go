@@ -232,7 +232,7 @@ func (d *drawer) nic(trip int64, s *Scene) *NIC {
 	case Corrupting:
 		n.MTU = d.one(256, 512, 1024)
 	}
-	if d.chance(0.1) {
+	if d.chance(0.1) && s.Kind != BigHole { // no link has so small an MTU (RFC 791: 576 bytes)
 		n.MTU = d.one(256, 512)
 	}
 	d.conventions(n)

@@ -34,8 +34,10 @@ const (
 	fewCopies   = 3    // packets
 	fewMissed   = 3    // packets
 	fewTries    = 6    // transmissions of a packet without an answer
+	fewSmall    = 16   // packets of a size that passes: that the peer goes down behind them is a coincidence
 	fewMarked   = 10   // packets
 	fewCNPs     = 60   // packets
+	firstCNPs   = 8    // those that a sender must have obeyed: less than half of its rate is left
 	fewAnswers  = 20   // of each receiver
 	fewRequests = 64   // packets of one direction
 	ownRoundsIn = 12   // round trips from one spurious time-out to the next
@@ -160,6 +162,11 @@ func (j *judge) losses() {
 		}
 	}
 	for _, e := range j.begun {
+		if e.Trigger != Asked && j.capture.View.Skew != 0 { // by other clocks, an answer that was lost and one that came too late look the same
+			full = false
+		} else {
+			full = j.full()
+		}
 		switch reason := e.Reason(); {
 		case reason == DataBehind && j.shows(e.About()):
 			j.hold(full && !broken, "loss-downstream")
@@ -299,18 +306,22 @@ func (j *judge) bigPackets() {
 	if s.Kind != BigHole {
 		return
 	}
-	times, most, answered, small := map[int64]int{}, 0, false, never
+	times, most, answered, heard, small, passed := map[int64]int{}, 0, false, false, never, 0
 	for _, p := range j.shown {
 		switch {
 		case p.Fate == LostBehind && p.Payload > s.Over:
 			times[p.Seq]++
 			most = max(most, times[p.Seq])
 		case p.Kind == Request:
-			small = min(small, p.Seq)
+			if small = min(small, p.Seq); most == 0 {
+				passed++
+			}
 		default:
 			answered = answered || p.Acked > small
+			heard = heard || most > 1 // the peer lives: it didn't just go down with the first large packet
 		}
 	}
+	answered = answered && (heard || passed >= fewSmall)
 	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
 }
 
@@ -328,10 +339,18 @@ func (j *judge) copies() {
 	}
 }
 
-// gaps: packets that passed, were acknowledged, and are not in the capture.
+// gaps: packets that passed, were acknowledged, and are not in the capture. Until two packets are captured in sequence, each may be one that is sent again
+// alone, as a selective NIC does: what is between them passed before the capture began.
 func (j *judge) gaps() {
-	acked, seen := int64(-1), map[int64]bool{}
+	acked, sequel, seen := int64(-1), never, map[int64]bool{}
+	next := [2]int64{-1, -1}
 	for _, p := range j.shown {
+		if p.data() {
+			if p.Seq == next[p.Kind] {
+				sequel = min(sequel, p.Seq)
+			}
+			next[p.Kind] = p.Seq + max(p.PSNs, 1)
+		}
 		if p.Kind == Response {
 			acked = max(acked, p.Acked)
 		}
@@ -344,7 +363,7 @@ func (j *judge) gaps() {
 		if p.Half == j.half {
 			j.hold(false, "capture-incomplete")
 		}
-		if p.Half == j.half && p.data() && p.Seq >= j.shown[0].Seq && p.Acked < acked && p.Seq+p.PSNs < acked && !seen[p.Seq<<1|int64(p.Kind)] {
+		if p.Half == j.half && p.data() && p.Seq > sequel && p.Acked < acked && p.Seq+p.PSNs < acked && !seen[p.Seq<<1|int64(p.Kind)] {
 			n++
 		}
 	}
@@ -358,6 +377,7 @@ func (j *judge) congestion() {
 	c := j.half.Conn
 	for from := range 2 {
 		marked, answers, first, wait, cnps := 0, 0, never, int64(0), 0
+		asked, since := never, int64(0) // when enough CNPs had come to it, and the packets that it has sent since
 		for i := range j.capture.Records {
 			r := &j.capture.Records[i]
 			p := r.Packet
@@ -365,16 +385,23 @@ func (j *judge) congestion() {
 			case p == nil || p.Half.Conn != c || r.Twin:
 			case p.Kind == Notification:
 				if p.From != from {
-					cnps++
+					if cnps++; cnps == firstCNPs {
+						asked = p.Arrived
+					}
 				}
 			case p.From != from:
 				answers++
 				if p.Kind == Response && p.Trigger.Passed != never {
 					wait = max(wait, p.Passed-p.Trigger.Passed)
 				}
-			case p.CE:
-				marked++
-				first = min(first, r.At)
+			default:
+				if p.CE {
+					marked++
+					first = min(first, r.At)
+				}
+				if p.Sent > asked {
+					since++
+				}
 			}
 		}
 		if !c.NIC.Notifies && marked > 0 {
@@ -383,7 +410,8 @@ func (j *judge) congestion() {
 			j.expected.say(j.full() && marked >= fewMarked && answers >= fewMarked && lasts, "ce-without-cnp", j.addr(from^1))
 		}
 		if cnps > 0 && !c.NIC.Obeys {
-			j.expected.say(j.full() && cnps >= fewCNPs, "sender-ignores-cnps", j.addr(from))
+			// What waits in queues passes on, whether its sender obeys or not: that may be a window, and it takes another one to see a rate.
+			j.expected.say(j.full() && cnps >= fewCNPs && since >= 2*c.NIC.Window, "sender-ignores-cnps", j.addr(from))
 		}
 	}
 }

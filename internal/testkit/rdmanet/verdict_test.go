@@ -20,6 +20,18 @@ func TestExpected(t *testing.T) {
 	data := Loss{Data: true, OneIn: 1, Burst: 1, Most: 1, From: 30 * usec}
 	acks := Loss{Acks: true, OneIn: 1, Burst: 1 << 20, Most: 1, From: 30 * usec, Until: 300 * usec}
 	all := Loss{Data: true, Acks: true, OneIn: 1, Burst: 1}
+	hole := func(c *Conn, _ *Capture) {
+		c.Scene.Kind, c.Scene.Over = BigHole, 512
+		lossy(0, 1, Loss{Data: true, OneIn: 1, Burst: 1, Over: 512})(c, nil)
+	}
+	large := func(small int) func(h *Half) {
+		return func(h *Half) {
+			for range small {
+				h.Post(Write, 64, 0)
+			}
+			h.Post(Write, 1024, 50*usec)
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		nic     func(n *NIC)
@@ -33,6 +45,12 @@ func TestExpected(t *testing.T) {
 		{name: "lost behind", post: many, trouble: lossy(0, 1, data), must: []string{"loss-downstream"}},
 		{name: "ACKs lost before", post: many, trouble: lossy(1, 0, acks), must: []string{"loss-downstream"}},
 		{name: "ACKs lost behind", post: many, trouble: lossy(1, 1, acks), must: []string{"ack-loss"}},
+		{
+			name: "ACKs lost behind, by two clocks", post: many, trouble: func(c *Conn, capture *Capture) {
+				lossy(1, 1, acks)(c, capture)
+				capture.View.Skew = usec
+			}, may: []string{"ack-loss"},
+		},
 		{
 			name: "READ response lost before", post: func(h *Half) { h.Post(Read, 64*1024, 0) },
 			trouble: lossy(1, 0, Loss{Data: true, OneIn: 1, Burst: 1, Most: 1, From: 23 * usec}), must: []string{"loss-upstream"},
@@ -59,11 +77,11 @@ func TestExpected(t *testing.T) {
 			must: []string{"ack-loss"}, may: []string{"no-answer", "loss-downstream"},
 		},
 		{
-			name: "large packets lost", post: func(h *Half) { h.Post(Write, 64, 0); h.Post(Write, 1024, 50*usec) },
-			trouble: func(c *Conn, _ *Capture) {
-				c.Scene.Kind, c.Scene.Over = BigHole, 512
-				lossy(0, 1, Loss{Data: true, OneIn: 1, Burst: 1, Over: 512})(c, nil)
-			}, must: []string{"mtu-black-hole"}, may: []string{"loss-downstream", "no-answer"},
+			name: "large packets lost", post: large(fewSmall), trouble: hole, must: []string{"mtu-black-hole"}, may: []string{"loss-downstream", "no-answer"},
+		},
+		{
+			name: "large packets lost, unless the peer went down just then", post: large(1), trouble: hole,
+			may: []string{"loss-downstream", "mtu-black-hole", "no-answer"},
 		},
 		{name: "refused", post: one, trouble: func(c *Conn, _ *Capture) { c.Half[0].RefuseAt, c.Half[0].RefuseHow = 1, 2 }, must: []string{"request-refused"}},
 		{
