@@ -16,8 +16,8 @@ func draws(s *simulator) ([]string, error) {
 		count = "400"
 	}
 	rows := header("NICs, response", "Full, nothing lost", "Lose packets", "Worse than ECN alone", "Short queue")
+	beyond := header("NICs", "Lose packets whatever standard CNPs come", "Have no short queue then")
 	var worst []string
-	var beyond string
 	for _, nics := range []string{"published", "settable"} {
 		text, err := s.output(s.program, "sim", "--draw", count, "--seed", "3", "--response", "standard-cnp,long-haul-cnp", "--wide", fmt.Sprintf("--settable-nics=%t", nics == "settable"))
 		if err != nil {
@@ -28,16 +28,23 @@ func draws(s *simulator) ([]string, error) {
 			cells[0] = nics + ", " + cells[0]
 			rows = append(rows, row(cells...))
 		}
+		bound := bounds.FindStringSubmatch(parts[len(parts)-1])
+		if bound == nil {
+			return nil, fmt.Errorf("sim --draw says no bound but: %s", parts[len(parts)-1])
+		}
+		beyond = append(beyond, row(nics, bound[1], bound[2]))
 		if nics == "published" {
 			worst = header("Worst with standard CNPs", "Network", "Of possible", "Lost", "Reason")
 			for _, cells := range cellsOf(parts[2]) {
 				worst = append(worst, row(cells...))
 			}
-			beyond = "Of the published NICs, " + parts[len(parts)-1]
 		}
 	}
-	return slices.Concat(rows, []string{""}, worst, []string{"", beyond}), nil
+	return slices.Concat(rows, []string{""}, beyond, []string{""}, worst), nil
 }
+
+// bounds is what sim --draw says of what no standard CNPs can do.
+var bounds = regexp.MustCompile(`(\d+) of \d+ lose packets, and (\d+) have no short queue`)
 
 var gap = regexp.MustCompile("  +")
 
