@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 )
@@ -57,7 +59,7 @@ func (q *questions) ask(request []byte, timeout int64, done func(map[string]json
 	q.sequence++
 	id := q.sequence
 	q.pending[id] = p
-	for name := range p.left {
+	for _, name := range slices.Sorted(maps.Keys(p.left)) {
 		q.send(wire.Ask, name, encode(question{ID: id, Request: request}))
 	}
 }

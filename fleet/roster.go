@@ -56,7 +56,7 @@ func (r *roster) active(name string) bool {
 // longest is the active member that has been up longest; "" if there is none.
 func (r *roster) longest() (best string) {
 	for name, o := range r.others {
-		if o.Time != 0 && r.active(name) && (best == "" || o.UpMS > r.others[best].UpMS) {
+		if o.Time != 0 && r.active(name) && (best == "" || o.UpMS > r.others[best].UpMS || o.UpMS == r.others[best].UpMS && name < best) {
 			best = name
 		}
 	}

@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/cnpgate/cnpgate/fleet/wire"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
@@ -16,6 +19,7 @@ type scan struct {
 	at     int
 	seen   []pairing.Seen
 	hot    map[int]bool
+	hotAt  int               // the last of these that was looked at
 	sent   []sent            // by the number of the flow's slot
 	out    map[string][]byte // records of flows, by recipient
 	last   struct {          // the flows of a group have two pairs of hosts
@@ -84,15 +88,18 @@ func (s *scan) look() {
 		left--
 	}
 	left = maxHotVisits
-	for g := range s.hot {
-		if left -= s.lookAt(g); left <= 0 {
+	hot := slices.Sorted(maps.Keys(s.hot))
+	first, _ := slices.BinarySearch(hot, s.hotAt+1)
+	for i := range hot {
+		s.hotAt = hot[(first+i)%len(hot)]
+		if left -= s.lookAt(s.hotAt); left <= 0 {
 			break
 		}
 	}
 	s.asking.tell()
-	for to, b := range s.out {
-		s.sendRecords(wire.Flows, to, b, wire.FlowSize)
-		s.out[to] = b[:0]
+	for _, to := range slices.Sorted(maps.Keys(s.out)) {
+		s.sendRecords(wire.Flows, to, s.out[to], wire.FlowSize)
+		s.out[to] = s.out[to][:0]
 	}
 	s.sendRecords(wire.Pairs, "", s.pairs, wire.PairSize)
 	s.pairs = s.pairs[:0]

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"hash/fnv"
+	"math"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 )
@@ -46,6 +47,7 @@ const (
 	arrivalsFor   = 20e6 // what a silent member said of a bottleneck counts for so long
 	delaysEvery   = 10e9
 	maxShares     = 4096
+	flowsUnit     = 1 << 20 // a part of a flow: sums of whole ones don't depend on the order
 )
 
 type shareKey struct {
@@ -132,7 +134,7 @@ func (s *shares) takeArrival(h *wire.Header, a *wire.Arrival) {
 		s.of[k] = o
 	}
 	if elapsed := h.Time - o.sent; o.at != 0 && elapsed > 0 && elapsed < 1e9 && a.Flows >= o.last.Flows {
-		o.flows = float64(a.Flows-o.last.Flows) / float64(elapsed)
+		o.flows = math.Round(float64(a.Flows-o.last.Flows)/float64(elapsed)*flowsUnit) / flowsUnit
 	}
 	o.last, o.sent, o.at = *a, h.Time, s.now
 }
