@@ -1,5 +1,7 @@
 package congestion
 
+import "slices"
+
 // RTTSource is the source of a port's RTT_est (draft-tian 5.3.1).
 type RTTSource uint8
 
@@ -25,14 +27,9 @@ type RTTPolicy struct {
 	Window   int64 // a measured value is the minimum over this many ns; a source without a sample for this long is not used
 }
 
-// Uses reports whether a source is among those of the policy.
+// Uses reports whether a source is among those that the policy names.
 func (p *RTTPolicy) Uses(s RTTSource) bool {
-	for _, used := range p.Sources[:p.Count] {
-		if used == s {
-			return true
-		}
-	}
-	return p.Count == 0 && s == RTTConfigured
+	return slices.Contains(p.Sources[:p.Count], s)
 }
 
 // RTT determines the RTT_est of a port from the samples of its sources. The zero RTT has none.
