@@ -3,8 +3,11 @@
 package scenario_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +15,37 @@ import (
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
+var writeScale = flag.Bool("table", false, "write the table of docs/planning.md about networks anew")
+
+// scaleHead is the head of that table.
+const scaleHead = "| Network | Goodput, of possible | Lost | Queue p99 | Notifications' delay p99 | Run |\n|---|---|---|---|---|---|\n"
+
+// putScale writes a row of the table, in place of the one that begins as it does.
+func putScale(t *testing.T, row string) {
+	const page = "../../docs/planning.md"
+	whole, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, table, ok := strings.Cut(string(whole), scaleHead)
+	rows, after, ended := strings.Cut(table, "\n\n")
+	if !ok || !ended {
+		t.Fatalf("%s has no table with the head %q", page, scaleHead)
+	}
+	all := strings.Split(rows, "\n")
+	name := strings.Split(row, " | ")[0]
+	i := slices.IndexFunc(all, func(r string) bool { return strings.HasPrefix(r, name+" | ") })
+	if i < 0 {
+		t.Fatalf("%s has no row %q", page, name)
+	}
+	all[i] = row
+	if err := os.WriteFile(page, []byte(before+scaleHead+strings.Join(all, "\n")+"\n\n"+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestScale: at the size of a site, the gateway has at least the goodput, and loses at most, what is known of it today. A notification's delay is from the time at which
-// the gateway sends it until its sender has it.
+// the gateway sends it until its sender has it. With -table, the table of docs/planning.md is written.
 func TestScale(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -75,6 +107,9 @@ traffic: [` + pairsOf(30, "bytes: 40MB, qps: 1000, spread: 5ms") + `]
 				part := o.All.Goodput / o.Possible
 				t.Logf("%v: %.1f Gbps, %.3f of the possible; %d lost; queue %d bytes, p99 %d; %d notifications, delay p99 %d us; %d of %d flows ended; Jain's index of senders %.3f; %d M hops in %v",
 					r, o.All.Goodput/1e9, part, o.Dropped, o.Gateway.Peak, o.Gateway.P99, o.Sent, p99, o.All.Finished, o.All.Flows, o.Senders, o.Hops/1e6, time.Since(began).Round(time.Second))
+				if *writeScale && r == scenario.StandardCNP {
+					putScale(t, fmt.Sprintf("| %s | %.2f | %d | %.1f MB | %d us | %.0f s |", c.name, part, o.Dropped, float64(o.Gateway.P99)/1e6, p99, time.Since(began).Seconds()))
+				}
 				if r == scenario.StandardCNP && (part < c.possible || o.Dropped > c.lost || p99 > c.delay) {
 					t.Errorf("want at least %g of the possible goodput, at most %d lost and at most %d us", c.possible, c.lost, c.delay)
 				}
