@@ -411,27 +411,6 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	return o
 }
 
-// responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
-func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
-	after := r.heardAt((p.PSN - 1) & packet.PSNMask) // when the requester began to expect the one that is missing, at the earliest
-	if after == 0 && r.covers(p.PSN) {
-		after = r.asked
-	}
-	for i := range r.times {
-		t := &r.times[i]
-		if d := ahead(t.psn-1, p.PSN); d > 0 && d < maxGap && t.psn != 0 && t.at > after && (first == 0 || t.at < first) {
-			first = t.at
-		}
-	}
-	if n := &r.refused; n.at > after && ahead(n.psn, p.PSN) > 0 && (first == 0 || n.at < first) {
-		first = n.at
-	}
-	if i := r.holes.find(p.PSN); first == 0 && i >= 0 && !r.covers(p.PSN) {
-		return r.holes.list[i].at
-	}
-	return first
-}
-
 // timedOut notes when a requester went back without having been asked to.
 func (o *episode) timedOut(h *Half) {
 	r := &h.repeat

@@ -52,7 +52,7 @@ func (f way) bestOf(groups []*store.Group, side int) (best *store.Group) {
 	fit := fitsNot
 	for _, g := range groups {
 		if !g.Lock().Try() {
-			f.l.skipped()
+			f.l.counts.skipped()
 			continue
 		}
 		if g == f.slot.Group() || !g.Full(side) || f.freeEnded(g, side) {

@@ -271,6 +271,6 @@ func (c *check) contradictPair() {
 
 func (c *check) forgetClaims() {
 	if !c.l.pairing.forgetClaims(&c.slot, &c.peer) {
-		c.l.skipped()
+		c.l.counts.skipped()
 	}
 }

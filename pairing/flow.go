@@ -19,7 +19,7 @@ type flow struct {
 func (l *Learner) flowOf(x flowtable.Index) (f flow, ok bool) {
 	f = flow{l: l, index: x, track: &l.tracks[x]}
 	if f.slot, ok = l.slotOf(x); ok {
-		f.note = l.noteOf(&f.slot)
+		f.note = l.notes.of(&f.slot)
 	}
 	return f, ok
 }
@@ -33,7 +33,7 @@ func (f *flow) change(to func(Answer) Answer) { f.l.pairing.answers.change(f.l.r
 // Another worker may have given the slot to another flow, or to another group, since this worker read them.
 func (f *flow) lock() bool {
 	if !f.slot.Group().Lock().Try() {
-		f.l.skipped()
+		f.l.counts.skipped()
 		return false
 	}
 	if f.slot.Ref() != f.l.ref(f.index) {
@@ -56,7 +56,7 @@ func (f *flow) enter(p *arrival) bool {
 		return false
 	}
 	if !s.Lock.Try() {
-		f.l.skipped()
+		f.l.counts.skipped()
 		return false
 	}
 	ok, full := f.assign(p)
@@ -83,7 +83,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		return false, !busy
 	}
 	if !g.Lock().Try() {
-		f.l.skipped()
+		f.l.counts.skipped()
 		return false, false
 	}
 	if side == 1 && !f.takeSide(g, key.Scope) {
@@ -94,7 +94,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 		g.Lock().Release()
 		if g = w.place(g, side, source); !g.Lock().Try() {
 			s.Tidy(g) // it may be a new branch
-			f.l.skipped()
+			f.l.counts.skipped()
 			return false, false
 		}
 	}
@@ -111,7 +111,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	if !ok || !all.connect(&key, 1-side, p.DestQP, ref) {
 		return false, true
 	}
-	f.slot, f.track.slot, f.note = slot, slot.InStore(), f.l.noteOf(&slot)
+	f.slot, f.track.slot, f.note = slot, slot.InStore(), f.l.notes.of(&slot)
 	*f.note = note{began: milliseconds(p.now)}
 	f.flags &^= sends | sure
 	f.portChanges, f.asks = 0, 0

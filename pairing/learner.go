@@ -14,8 +14,8 @@ import (
 type Learner struct {
 	flows
 	pairing *Pairing
-	notes   []note // by the flow's slot
-	budget  int    // comparisons left in this burst
+	notes   notes
+	budget  int // comparisons left in this burst
 	maps    maps
 	ports   [2]portSet // scratch of sharing
 	waiting waiting
@@ -70,14 +70,12 @@ func (l *Learner) StartBurst() {
 // spend uses some of the budget, which may become negative. It reports whether there was any budget.
 func (l *Learner) spend(comparisons int) bool {
 	if l.budget <= 0 {
-		l.skipped()
+		l.counts.skipped()
 		return false
 	}
 	l.budget -= comparisons
 	return true
 }
-
-func (l *Learner) skipped() { l.counts.change().Skipped++ }
 
 // Begin must be called when the flow table has begun a flow (flowtable.Observer).
 func (l *Learner) Begin(x flowtable.Index) {
@@ -123,7 +121,7 @@ func (l *Learner) End(x flowtable.Index) {
 	if !ok {
 		return
 	}
-	lease := l.noteOf(&slot).lease
+	lease := l.notes.of(&slot).lease
 	slot.PublishSent(lease, 0)
 	slot.PublishAck(lease, 0)
 	slot.Vacate(l.ref(x))
@@ -138,10 +136,6 @@ func (l *Learner) slotOf(x flowtable.Index) (slot store.Slot, ok bool) {
 	slot = l.pairing.store.At(number)
 	return slot, slot.Ref() == l.ref(x)
 }
-
-// noteOf is the note of the flow of this worker that has a slot. Each worker has notes of its own, so that it needs no lock for them while another
-// one gives the slot away.
-func (l *Learner) noteOf(slot *store.Slot) *note { return &l.notes[slot.InStore()] }
 
 // SourceQP is the flow's source QP; ok is false unless it is confirmed and the record is open.
 func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
@@ -175,9 +169,9 @@ func (l *Learner) Describe(x flowtable.Index) Description {
 		v.Took = 1
 	case !ok:
 	case t.flags&sure != 0:
-		v.Took = uint64(l.noteOf(&slot).took)
+		v.Took = uint64(l.notes.of(&slot).took)
 	default: // confirmed since the flow's last packet
-		v.Took = uint64(max(t.packets, l.noteOf(&slot).took))
+		v.Took = uint64(max(t.packets, l.notes.of(&slot).took))
 	}
 	if ok && slot.Group().Lock().Try() {
 		if slot.Ref() == l.ref(x) {

@@ -163,7 +163,7 @@ var mutants = []mutant{
 	{"cm.go", "madCost = 128", "madCost = 1"},
 	{"pair.go", "const cnpCost = 64", "const cnpCost = 1"},
 	{"pair.go", "	l.budget -= used\n", ""},
-	{"pair.go", "		l.skipped()\n		return\n	}\n	defer g.Lock()", "		return\n	}\n	defer g.Lock()"},
+	{"pair.go", "		l.counts.skipped()\n		return\n	}\n	defer g.Lock()", "		return\n	}\n	defer g.Lock()"},
 	{"pair.go", "used := g.Used(1 - side)", "used := 8"},
 	{"learner.go", "if int32(milliseconds(p.now)-ended) > linger", "if milliseconds(p.now)-ended > linger"},
 	{"learner.go", "if !l.spend(madCost / 4) {", "if false {"},

@@ -155,7 +155,7 @@ func (l *Learner) observeCNP(k *flowtable.Key) {
 		return
 	}
 	if !s.Lock.Try() {
-		l.skipped()
+		l.counts.skipped()
 		return
 	}
 	defer s.Lock.Release()
@@ -166,7 +166,7 @@ func (l *Learner) observeCNP(k *flowtable.Key) {
 		return
 	}
 	if !g.Lock().Try() {
-		l.skipped()
+		l.counts.skipped()
 		return
 	}
 	defer g.Lock().Release()

@@ -199,7 +199,7 @@ func (l *Learner) leave(key *store.Key) bool {
 // part ends a joined group, under Store.Lock. It returns false if another worker holds the group's lock.
 func (l *Learner) part(g *store.Group) bool {
 	if !g.Lock().Try() {
-		l.skipped()
+		l.counts.skipped()
 		return false
 	}
 	defer g.Lock().Release()
@@ -215,7 +215,7 @@ func (l *Learner) partLocked(g *store.Group) bool {
 			for _, b := range branches[:i] {
 				b.Lock().Release()
 			}
-			l.skipped()
+			l.counts.skipped()
 			return false
 		}
 	}
@@ -280,7 +280,7 @@ func (f *flow) rejoin() {
 	}
 	s := f.l.pairing.store
 	if !s.Lock.Try() {
-		f.l.skipped()
+		f.l.counts.skipped()
 		return
 	}
 	defer s.Lock.Release()
@@ -320,7 +320,7 @@ func (s *scopePairs) provedBy(l *Learner, own *store.Slot, peer *store.View) boo
 func (s *scopePairs) contested(l *Learner, g *store.Group) bool {
 	groups := l.pairing.store
 	if !groups.Lock.Try() {
-		l.skipped()
+		l.counts.skipped()
 		return true
 	}
 	defer groups.Lock.Release()

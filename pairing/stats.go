@@ -39,6 +39,9 @@ func (c *counts) change() *Stats {
 	return &c.Stats
 }
 
+// skipped counts that the budget or a lock kept a step from its work, which waits.
+func (c *counts) skipped() { c.change().Skipped++ }
+
 // flow counts a flow that evidence confirms by itself.
 func (c *counts) flow(why Evidence) {
 	s := c.change()

@@ -186,6 +186,11 @@ func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 	return last & packet.PSNMask, last&inexact == 0
 }
 
+// notes are a worker's own, by the slot of the flow: it needs no lock for them while another worker gives the slot away.
+type notes []note
+
+func (n notes) of(slot *store.Slot) *note { return &n[slot.InStore()] }
+
 // note is the worker's state of a flow that has a slot: a cache line.
 type note struct {
 	first uint32 // first PSN of the requests, but at most maxSpan behind the highest

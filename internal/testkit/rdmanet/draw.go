@@ -3,6 +3,7 @@ package rdmanet
 import (
 	"math"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -459,4 +460,16 @@ func (d *drawer) traffic(c *Conn, end, budget int) {
 		}
 		at += every
 	}
+}
+
+// address is that of a host. Each pair of hosts has prefixes of its own, unless they are common.
+func address(v6, common bool, side, n int) netip.Addr {
+	prefix := n
+	if common {
+		prefix = 0
+	}
+	if v6 {
+		return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(side + 1), 7: byte(prefix), 15: byte(n + 1)})
+	}
+	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(prefix), byte(n + 1)})
 }

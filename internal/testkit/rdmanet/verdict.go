@@ -3,7 +3,6 @@ package rdmanet
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -491,15 +490,3 @@ func (c *Capture) pauses(e *Expected) {
 
 // String describes a claim.
 func (c Claim) String() string { return fmt.Sprintf("%s (%s)", c.Verdict, c.Subject) }
-
-// address is that of a host. Each pair of hosts has prefixes of its own, unless they are common.
-func address(v6, common bool, side, n int) netip.Addr {
-	prefix := n
-	if common {
-		prefix = 0
-	}
-	if v6 {
-		return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(side + 1), 7: byte(prefix), 15: byte(n + 1)})
-	}
-	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(prefix), byte(n + 1)})
-}
