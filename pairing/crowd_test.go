@@ -25,7 +25,7 @@ const (
 	portsKinds
 )
 
-// begin adds connections, each with QPs that no other one of its hosts has.
+// begin adds connections.
 func (c *crowd) begin(n int) {
 	for range n {
 		a, b := 1+c.r.Uint64N(c.hosts), 1+c.r.Uint64N(c.hosts)

@@ -16,10 +16,18 @@ type site struct {
 	pairing     *Pairing
 	workers     [2]*worker
 	connections []connection
+	inUse       map[hostQP]bool
 	now, gap    int64 // ns; gap is between two packets
 	frame       [64]byte
 	refs        [1]flowtable.Ref
 	keys        [1]flowtable.Key
+}
+
+// hostQP is a QP number of a host at one end: no other connection of that host has it.
+type hostQP struct {
+	end  int
+	host uint64
+	qp   uint32
 }
 
 // connection has its ends' hosts, QPs and next PSNs.
@@ -36,7 +44,7 @@ func newSite(t testing.TB, paired, capacity int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{pairing: p, now: synthEpoch, gap: 100}
+	s := &site{pairing: p, inUse: map[hostQP]bool{}, now: synthEpoch, gap: 100}
 	for i := range s.workers {
 		s.workers[i] = newWorker(t, p, capacity, uint64(i))
 	}
@@ -47,7 +55,11 @@ func newSite(t testing.TB, paired, capacity int) *site {
 func (s *site) connect(a, b uint64, r *rand.Rand) {
 	c := connection{host: [2]packet.Addr{{Hi: 1, Lo: a}, {Hi: 2, Lo: b}}, psn: r.Uint32()}
 	for i := range c.qp {
-		c.qp[i] = 2 + r.Uint32N(packet.MaxQP-3)
+		of := hostQP{end: i, host: c.host[i].Lo}
+		for of.qp == 0 || s.inUse[of] {
+			of.qp = 2 + r.Uint32N(packet.MaxQP-3)
+		}
+		s.inUse[of], c.qp[i] = true, of.qp
 	}
 	c.port = packet.SourcePort(c.qp[0], c.qp[1])
 	s.connections = append(s.connections, c)
