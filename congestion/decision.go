@@ -63,11 +63,10 @@ type Response struct {
 	Rate          uint64 // of the port, bit/s
 	RTT           int64  // RTT_est, ns
 	Interval      int64  // of the metrics and between rounds, ns
-	FlowsPerRound int    // senders that one round may notify, 1 to MaxFlowsPerRound
 }
 
-// MaxFlowsPerRound bounds Response.FlowsPerRound.
-const MaxFlowsPerRound = 16
+// FlowsPerRound is the number of senders that one round may notify.
+const FlowsPerRound = 16
 
 // Decide returns the request to the senders that fill a queue in this state.
 func (r *Response) Decide(m Metrics, c Cause) Decision {

@@ -17,7 +17,7 @@ const (
 func example() Response {
 	return Response{
 		Triggers: Triggers{Thresholds: Adaptive(64_000, 1, 100e9, 10*ms, 50), Depth: true},
-		Ladder:   DefaultLadder, ResumePercent: 50, Resumes: true, Disclose: true, Rate: 100e9, RTT: 10 * ms, Interval: ms, FlowsPerRound: 8,
+		Ladder:   DefaultLadder, ResumePercent: 50, Resumes: true, Disclose: true, Rate: 100e9, RTT: 10 * ms, Interval: ms,
 	}
 }
 

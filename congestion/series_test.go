@@ -87,7 +87,7 @@ func series(up, down *hop, duration int64, others func(now int64) float64) {
 func gateways() (up, down *hop) {
 	make := func(kMax uint64, delay int64) *hop {
 		return &hop{delay: delay, Response: Response{Triggers: Triggers{Thresholds: Thresholds{kMax / 2, kMax}, Depth: true}, Ladder: DefaultLadder,
-			Rate: 100e9, RTT: 10 * ms, Interval: ms / 10, FlowsPerRound: 16}}
+			Rate: 100e9, RTT: 10 * ms, Interval: ms / 10}}
 	}
 	return make(12.5*mb, ms), make(30*mb, 5*ms)
 }

@@ -16,7 +16,7 @@ func TestDrain(t *testing.T) {
 	for _, law := range []bool{false, true} {
 		for _, drains := range []bool{true, false} {
 			p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
-			p.Ports[wan].Resumes, p.Ports[wan].ResumePercent, p.Ports[wan].FlowsPerRound = true, 50, 4
+			p.Ports[wan].Resumes, p.Ports[wan].ResumePercent = true, 50
 			if law {
 				p.Ports[wan].Law = congestion.Law{Line: 0.125, Reference: 2000}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// TestLargestShare: only the sender of a flow that has most in the queue is notified, at a tie any, and none where more of it is not RoCEv2.
+// TestLargestShare: only the sender of a flow that has its fair share of the queue (egress.Sums.FairShare) is notified, and none where more of it is not RoCEv2.
 func TestLargestShare(t *testing.T) {
 	sized := func(flow uint32, octets int) []byte {
 		f := data(true, flow)
@@ -26,12 +26,13 @@ func TestLargestShare(t *testing.T) {
 		notified []uint32 // flows
 		reason   map[string]uint64
 	}{
-		{"another flow has more", [][]byte{sized(0, 3000), sized(1, 2000)}, nil, nil},
-		{"then its own turn comes", [][]byte{sized(0, 3000), sized(1, 2000), sized(0, 100)}, []uint32{0}, nil},
+		{"another flow has more", [][]byte{sized(0, 3600), sized(1, 1400)}, nil, nil},
+		{"then its own turn comes", [][]byte{sized(0, 3600), sized(1, 1400), sized(0, 100)}, []uint32{0}, nil},
 		{"a tie", [][]byte{sized(0, 2500), sized(1, 2500)}, []uint32{1}, nil},
 		{"a tie of all", [][]byte{sized(0, 2500), sized(1, 2500), sized(2, 2500)}, []uint32{1, 2}, nil},
-		{"one octet less than a tie", [][]byte{sized(0, 2501), sized(1, 2500)}, nil, nil},
-		{"the small ones grow", [][]byte{sized(0, 4000), sized(1, 2000), sized(1, 1999), sized(1, 62)}, []uint32{1}, nil},
+		{"the fair share", [][]byte{sized(0, 3200), sized(1, 2067)}, []uint32{1}, nil},
+		{"one octet less than the fair share", [][]byte{sized(0, 3200), sized(1, 2066)}, nil, nil},
+		{"the small ones grow", [][]byte{sized(0, 4000), sized(1, 1000), sized(1, 1000), sized(1, 600)}, []uint32{1}, nil},
 		{"TCP has more", [][]byte{tcp(3000), sized(0, 2000)}, nil, map[string]uint64{"largest-not-roce": 1}},
 		{"TCP has as much", [][]byte{tcp(2500), sized(0, 2500)}, []uint32{0}, nil},
 		{"TCP above K_max is nobody to tell", [][]byte{sized(0, 3000), tcp(2000)}, nil, nil},
@@ -59,7 +60,7 @@ func TestLargestShare(t *testing.T) {
 func TestLargestChanges(t *testing.T) {
 	s := newScene(t, notifying(byAnything...), nil)
 	s.fill(4, data(true, 0))
-	s.fill(3, data(true, 1)) // above K_max, but not the largest
+	s.fill(2, data(true, 1)) // above K_max, but less than its share
 	if n := s.Count(fabric, counters.SentFirst); n != 0 {
 		t.Fatalf("%d Fast CNPs", n)
 	}
@@ -170,7 +171,7 @@ func TestFairShare(t *testing.T) {
 				for _, n := range c.frames {
 					all += size * uint64(n)
 				}
-				p.Ports[wan].FlowsPerRound, p.Ports[wan].Thresholds = congestion.MaxFlowsPerRound, congestion.Thresholds{KMin: all / 2, KMax: all - 3*size}
+				p.Ports[wan].Thresholds = congestion.Thresholds{KMin: all / 2, KMax: all - 3*size}
 				s := newScene(t, p, func(s *testkit.Setup) { s.Workers = workers })
 				frame := func(flow int) {
 					f := data(true, uint32(flow))
@@ -208,7 +209,7 @@ func TestEqualRates(t *testing.T) {
 			const size, each = 100, 50 // octets, and packets of each flow in the queue
 			most := flows * each
 			p := notifying(byAnything...)
-			p.Ports[wan].FlowsPerRound, p.Ports[wan].Thresholds = congestion.MaxFlowsPerRound, congestion.Thresholds{KMin: uint64(most * size / 2), KMax: uint64(most * size)}
+			p.Ports[wan].Thresholds = congestion.Thresholds{KMin: uint64(most * size / 2), KMax: uint64(most * size)}
 			s := newScene(t, p, nil)
 			order := rand.New(rand.NewPCG(1, uint64(flows)))
 			frames, atOnce := 0, 0

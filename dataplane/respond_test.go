@@ -461,7 +461,6 @@ func TestOnlyNotifiableSendersAreWatched(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := notifying(byAnything...)
-			p.Ports[wan].FlowsPerRound = 2
 			c.change(p)
 			s := newScene(t, p, nil)
 			s.fill(3, data(true, 0)) // above K_min: a survey

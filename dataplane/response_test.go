@@ -44,7 +44,7 @@ func TestSection7(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[wan] = dataplane.PortPolicy{PerFlow: rtt, Response: congestion.Response{
 		Triggers: congestion.Triggers{Thresholds: congestion.Adaptive(64_000, 1, 100e9, rtt, 50), Depth: true}, Marks: true, Ladder: congestion.DefaultLadder,
-		Resumes: true, ResumePercent: 50, Disclose: true, Rate: 100e9, RTT: rtt, Interval: 100_000, FlowsPerRound: 16,
+		Resumes: true, ResumePercent: 50, Disclose: true, Rate: 100e9, RTT: rtt, Interval: 100_000,
 	}}
 	if k := p.Ports[wan].Thresholds; k.KMax != 125*mb || k.KMin != 62.5*mb {
 		t.Fatalf("thresholds %+v", k)
@@ -254,7 +254,7 @@ func TestResponseProperties(t *testing.T) {
 		r := &p.Ports[wan].Response
 		p.Ports[wan].PerFlow = 5_000_000
 		*r = congestion.Response{Triggers: r.Triggers, Marks: true, Ladder: congestion.DefaultLadder, Resumes: true, ResumePercent: 50, Disclose: true, Rate: 1e9,
-			RTT: rapid.SampledFrom([]int64{0, 100_000, 2_000_000}).Draw(t, "RTT"), Interval: interval, FlowsPerRound: rapid.IntRange(1, 4).Draw(t, "flows a round")}
+			RTT: rapid.SampledFrom([]int64{0, 100_000, 2_000_000}).Draw(t, "RTT"), Interval: interval}
 		r.Marking, r.Growth = rapid.SampledFrom([]uint32{0, 200_000}).Draw(t, "V_ecn"), rapid.SampledFrom([]int64{0, 1_000_000}).Draw(t, "V_growth")
 		rig := testkit.New(t, testkit.Setup{Rate: 1e9, Policy: p, Static: static, Capacity: 64_000, Frames: 256, Buffers: 2048})
 		var notes []testkit.Sent

@@ -37,7 +37,7 @@ func (w *Worker) publish() {
 			if w.state.Ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
 				c.Track() // any worker may notify a sender, and the others need the largest shares
 			}
-			c.PublishShares(policy.FlowsPerRound)
+			c.PublishShares()
 		}
 	}
 }

@@ -135,7 +135,7 @@ func TestTunnelShares(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := notifying(byAnything...)
-			p.Ports[wan].FlowsPerRound, p.Ports[wan].Interval = 1, millisecond
+			p.Ports[wan].Interval = millisecond
 			s := newScene(t, p, nil)
 			flows := map[uint32]bool{}
 			for i, put := range c.frames {

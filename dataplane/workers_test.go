@@ -76,7 +76,7 @@ func TestFlowLimitAcrossWorkers(t *testing.T) {
 	s.Close(t)
 }
 
-// TestLargestAcrossWorkers: the sender of a flow is notified only if no worker has a larger one in the port's queue.
+// TestLargestAcrossWorkers: the sender of a flow is notified only if it has its fair share of what all workers have in the port's queue.
 func TestLargestAcrossWorkers(t *testing.T) {
 	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) { s.Workers = 2 })
 	at := func(worker, n int, flow uint32) {
@@ -86,14 +86,14 @@ func TestLargestAcrossWorkers(t *testing.T) {
 		}
 	}
 	at(0, 4, 0)
-	at(1, 3, 1)
+	at(1, 2, 1)
 	if n := s.notified(); n != 0 {
 		t.Errorf("%d notifications for the smaller flow", n)
 	}
 	at(1, 1, 1)
 	s.Drain()
 	if n := s.Count(fabric, counters.SentFirst); n != 1 {
-		t.Errorf("%d notifications at a tie, expected 1", n)
+		t.Errorf("%d notifications at its share, expected 1", n)
 	}
 	s.Close(t)
 }

@@ -25,7 +25,7 @@ func (r *portResolver) resolveResponse(to *dataplane.PortPolicy) {
 	} else {
 		to.Depth = false
 	}
-	to.OnArrival, to.ClearCE, to.Interval, to.FlowsPerRound, to.ResumePercent = profile.OnArrival, profile.ClearCE, int64(profile.Interval), congestion.MaxFlowsPerRound, uint16(profile.Resume)
+	to.OnArrival, to.ClearCE, to.Interval, to.ResumePercent = profile.OnArrival, profile.ClearCE, int64(profile.Interval), uint16(profile.Resume)
 	to.Marks, to.Resumes = allowed[actionMark], allowed[actionResume]
 	to.Ladder = policyTable(profile, uint16(n.LongHaulCNP.ReducePercent), allowed)
 	to.Disclose, to.Metric = n.LongHaulCNP.DiscloseMetrics, uint8(n.LongHaulCNP.Metric)

@@ -95,7 +95,7 @@ func TestResponse(t *testing.T) {
 	base := responseOf(t, "", "")
 	if want := (congestion.Response{
 		Triggers: congestion.Triggers{Thresholds: congestion.Thresholds{KMin: 32_000, KMax: 64_000}, Depth: true}, Marks: true,
-		Ladder: congestion.DefaultLadder, ResumePercent: 50, Resumes: true, Disclose: true, Rate: 1e9, Interval: 100_000, FlowsPerRound: 16,
+		Ladder: congestion.DefaultLadder, ResumePercent: 50, Resumes: true, Disclose: true, Rate: 1e9, Interval: 100_000,
 	}); !reflect.DeepEqual(base, want) {
 		t.Fatalf("by default %+v, want %+v", base, want)
 	}

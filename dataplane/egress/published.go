@@ -14,7 +14,7 @@ type published struct {
 	peak      atomic.Uint64 // as watermark, since TakePeak was called
 	marked    atomic.Uint64 // packets marked CE
 	// bytes of the flows with the largest shares, the largest first
-	largest            [congestion.MaxFlowsPerRound]atomic.Uint64
+	largest            [congestion.FlowsPerRound]atomic.Uint64
 	flowBytes, squares atomic.Uint64 // Sums
 	_                  [64]byte      // no line shared with the next class
 }
@@ -66,10 +66,10 @@ func (p *Port) Publish() {
 	}
 }
 
-// PublishShares publishes the largest shares of a class, at most n, and the sums of all.
-func (c *Class) PublishShares(n int) {
-	var largest [congestion.MaxFlowsPerRound]uint64
-	c.Top(largest[:n])
+// PublishShares publishes the largest shares of a class and the sums of all.
+func (c *Class) PublishShares() {
+	var largest [congestion.FlowsPerRound]uint64
+	c.Top(largest[:])
 	for i, bytes := range largest {
 		store(&c.published.largest[i], bytes)
 		if bytes == 0 {

@@ -25,7 +25,7 @@ func (c *Class) rank() {
 // A flow's children in the heap have no more bytes than it has. So the next largest one is always among the children of those already
 // found: the search checks two flows for each that it finds, whatever their total number.
 func (s *Shares) top(to []uint64) {
-	var next [congestion.MaxFlowsPerRound + 1]int // places in the heap, in no order
+	var next [congestion.FlowsPerRound + 1]int // places in the heap, in no order
 	n := 0
 	if s.n > 0 {
 		next[0], n = 1, 1

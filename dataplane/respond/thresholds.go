@@ -162,7 +162,7 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 	if restraint != congestion.Unrestrained {
 		return counters.Restrained(restraint, sender.Reached)
 	}
-	if r.own.sent >= r.Policy.FlowsPerRound && r.Policy.Interval > 0 {
+	if r.own.sent >= congestion.FlowsPerRound && r.Policy.Interval > 0 {
 		c.Trace.Skips(i, trace.RoundOver)
 		return counters.Allowed // in a later round, if it is still among the largest
 	}
@@ -257,9 +257,8 @@ func (s *Responder) beginRound(r *round) {
 	q := &s.Egress[r.Out].Classes[r.Class]
 	q.Track()
 	r.mostlyOther = 2*q.Shares.Other > q.Depth
-	var largest [congestion.MaxFlowsPerRound]uint64
-	top := largest[:r.Policy.FlowsPerRound]
-	q.TopOfAll(top)
+	var top [congestion.FlowsPerRound]uint64
+	q.TopOfAll(top[:])
 	all := q.SumsOfAll()
 	r.least = max(top[len(top)-1], all.FairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {

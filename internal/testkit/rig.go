@@ -72,7 +72,7 @@ func DefaultPolicy(ports int) *dataplane.Policy {
 	for i := range p.Ports {
 		p.Ports[i].Response = congestion.Response{
 			Triggers: congestion.Triggers{Thresholds: congestion.Thresholds{KMin: math.MaxUint64 - 1, KMax: math.MaxUint64}, Depth: true},
-			Marks:    true, Ladder: congestion.DefaultLadder, FlowsPerRound: 1,
+			Marks:    true, Ladder: congestion.DefaultLadder,
 		}
 	}
 	return p
