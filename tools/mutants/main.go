@@ -4,11 +4,10 @@
 //	go run ./tools/mutants [-draw N] [-of TEXT]
 //
 // runs the mutants of the list, or only those whose line contains TEXT. With -draw it writes a new list of N first. A mutant is found if a test of its package
-// fails, or else one of a package that imports it. Status 1 if one is not found.
+// fails, or else one of a package that imports it; the list says which, and the next run begins with that test. Status 1 if one is not found.
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -49,21 +48,21 @@ func run(ctx context.Context, drawn int, of string) (missed int, err error) {
 			return 0, err
 		}
 	}
-	list, err := os.Open(listed)
+	list, err := os.ReadFile(listed)
 	if err != nil {
 		return 0, fmt.Errorf("%w; run this in the checkout", err)
 	}
-	defer func() { _ = list.Close() }()
 	packages, err := readPackages()
 	if err != nil {
 		return 0, err
 	}
 	count := map[outcome]int{}
-	for lines := bufio.NewScanner(list); lines.Scan() && ctx.Err() == nil; {
-		if !strings.Contains(lines.Text(), of) {
+	lines := strings.Split(strings.TrimSpace(string(list)), "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, of) {
 			continue
 		}
-		m, err := parseMutant(lines.Text())
+		m, err := parseMutant(line)
 		if err != nil {
 			return 0, err
 		}
@@ -72,7 +71,12 @@ func run(ctx context.Context, drawn int, of string) (missed int, err error) {
 			return 0, err
 		}
 		count[result]++
-		fmt.Printf("%-14s %s  %s\n", result, m, by)
+		m.finder = by
+		fmt.Printf("%-14s %s\n", result, m)
+		lines[i] = m.String()
+		if err := os.WriteFile(listed, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			return 0, err
+		}
 	}
 	fmt.Printf("%d found, %d not found, %d don't compile, %d not in the code any more\n", count[found], count[notFound], count[invalid], count[gone])
 	return count[notFound], ctx.Err()

@@ -19,18 +19,19 @@ type mutant struct {
 	file, function string
 	place          int // which of the function's places with this text
 	from, to       string
+	finder         string // the package and name of the test that found it last, if known
 }
 
 func (m mutant) String() string {
-	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s", m.file, m.function, m.place, m.from, m.to)
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s", m.file, m.function, m.place, m.from, m.to, m.finder)
 }
 
 func parseMutant(line string) (m mutant, err error) {
 	fields := strings.Split(line, "\t")
-	if len(fields) != 5 {
-		return m, fmt.Errorf("%q has %d fields; expected file, function, place, text, other text", line, len(fields))
+	if len(fields) != 6 {
+		return m, fmt.Errorf("%q has %d fields; expected file, function, place, text, other text, the test that found it", line, len(fields))
 	}
-	m = mutant{file: fields[0], function: fields[1], from: fields[3], to: fields[4]}
+	m = mutant{file: fields[0], function: fields[1], from: fields[3], to: fields[4], finder: fields[5]}
 	m.place, err = strconv.Atoi(fields[2])
 	return m, err
 }

@@ -57,7 +57,7 @@ func readPackages() (packages, error) {
 	return all, nil
 }
 
-// try runs the tests of a mutant's package and, if they pass, of those that import it. It also returns which tests failed.
+// try runs the test that found a mutant before, then the tests of its package and, if they pass, of those that import it. It also returns which test failed.
 func (p packages) try(ctx context.Context, m mutant) (result outcome, by string, err error) {
 	text, ok, err := m.apply()
 	if errors.Is(err, os.ErrNotExist) || err == nil && !ok {
@@ -83,13 +83,22 @@ func (p packages) try(ctx context.Context, m mutant) (result outcome, by string,
 		return "", "", err
 	}
 	dir := filepath.Dir(m.file)
+	test := func(tested, names string) (failed string) {
+		out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "-run", names, "./"+tested).CombinedOutput()
+		if err == nil {
+			return ""
+		}
+		return firstFailure(string(out))
+	}
+	if tested, name, ok := strings.Cut(m.finder, " "); ok && test(tested, "^"+name+"$") == name {
+		return found, m.finder, ctx.Err()
+	}
 	if exec.CommandContext(ctx, "go", "build", "-tags", tags, "-overlay", overlay, "./"+dir).Run() != nil {
 		return invalid, "", ctx.Err()
 	}
 	for _, tested := range append([]string{dir}, p[dir]...) {
-		out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "./"+tested).CombinedOutput()
-		if err != nil {
-			return found, tested + ": " + firstFailure(string(out)), ctx.Err()
+		if failed := test(tested, "."); failed != "" {
+			return found, tested + " " + failed, ctx.Err()
 		}
 	}
 	return notFound, "", nil
