@@ -57,7 +57,7 @@ func run(ctx context.Context, drawn int, of string) (missed int, err error) {
 		return 0, err
 	}
 	count := map[outcome]int{}
-	lines := strings.Split(strings.TrimSpace(string(list)), "\n")
+	lines := strings.Split(strings.TrimSuffix(string(list), "\n"), "\n")
 	for i, line := range lines {
 		if !strings.Contains(line, of) {
 			continue
