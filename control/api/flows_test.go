@@ -12,6 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -88,8 +89,9 @@ func TestManyFlows(t *testing.T) {
 		g.see(t, int(i%2), 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i})
 	}
 	g.run(0, 1)
+	const clients = 4*effort.Short + 2*effort.Race + 4*effort.Long
 	results := make(chan error)
-	for range 4 {
+	for range clients {
 		go func() {
 			all, err := Get[FlowsBody](t.Context(), NewClient(g.path), FlowsPath)
 			for range 20 { // a worker that was kept off its core for long doesn't answer
@@ -108,7 +110,7 @@ func TestManyFlows(t *testing.T) {
 			results <- err
 		}()
 	}
-	for range 4 {
+	for range clients {
 		if err := <-results; err != nil {
 			t.Error(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -20,15 +19,6 @@ func zstandard(t *testing.T, b []byte) []byte {
 		t.Fatal(err)
 	}
 	return w.EncodeAll(b, nil)
-}
-
-func bzipped(t *testing.T) []byte {
-	t.Helper()
-	b, err := os.ReadFile("../../testdata/captures/rc_write_congested_v4.pcap.bz2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // TestCutAnywhere: whatever is left of a capture, its whole frames are read, and the error says that the rest is missing, or that there is no frame.
@@ -68,20 +58,18 @@ func TestBehindCompressed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		stream []byte
-		frames int
 		want   string
 	}{
-		{"zeros behind gzip", append(gzipped(t, three()), zeros...), 3, "its gzip" + damaged},
-		{"text behind gzip", append(gzipped(t, three()), text...), 3, "its gzip" + damaged},
-		{"few bytes behind gzip", append(gzipped(t, three()), 1, 2, 3), 3, "its compressed data is not whole, or something else follows it"},
-		{"text behind zstd", append(zstandard(t, three()), text...), 3, "its zstd" + damaged},
-		{"gzip behind zstd", append(zstandard(t, three()), gzipped(t, three())...), 3, "its zstd" + damaged},
-		{"wrong checksum of zstd", append(zstandard(t, three()), changed...), 3, "its zstd" + damaged},
-		{"text behind bzip2", append(bzipped(t), text...), 15_000, "its bzip2" + damaged},
+		{"zeros behind gzip", append(gzipped(t, three()), zeros...), "its gzip" + damaged},
+		{"text behind gzip", append(gzipped(t, three()), text...), "its gzip" + damaged},
+		{"few bytes behind gzip", append(gzipped(t, three()), 1, 2, 3), "its compressed data is not whole, or something else follows it"},
+		{"text behind zstd", append(zstandard(t, three()), text...), "its zstd" + damaged},
+		{"gzip behind zstd", append(zstandard(t, three()), gzipped(t, three())...), "its zstd" + damaged},
+		{"wrong checksum of zstd", append(zstandard(t, three()), changed...), "its zstd" + damaged},
 	} {
 		lengths, err := all(bytes.NewReader(c.stream))
-		if !capturefile.Ends(err) || len(lengths) < c.frames || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %d frames and %v, want %d and %q", c.name, len(lengths), err, c.frames, c.want)
+		if !capturefile.Ends(err) || len(lengths) < 3 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d frames and %v, want 3 and %q", c.name, len(lengths), err, c.want)
 		}
 	}
 }

@@ -19,8 +19,8 @@ type input struct {
 }
 
 const (
-	readSize   = 1 << 20      // bytes that are read at a time
-	mostPeeked = readSize / 2 // bytes in front of them
+	readSize   = 1 << 18 // bytes that are read at a time
+	mostPeeked = 1 << 19 // bytes in front of them
 )
 
 func newInput(from io.Reader) *input {

@@ -132,16 +132,19 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestBzip2: a capture that bzip2 has compressed.
+// TestBzip2: a capture that bzip2 has compressed, also with something behind it.
 func TestBzip2(t *testing.T) {
-	f, err := os.Open("../../testdata/captures/rc_write_congested_v4.pcap.bz2")
+	stream, err := os.ReadFile("../../testdata/captures/rc_write_congested_v4.pcap.bz2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	lengths, err := all(f)
-	if err != io.EOF || len(lengths) < 1000 {
+	const frames = 15_000
+	if lengths, err := all(bytes.NewReader(stream)); err != io.EOF || len(lengths) < frames {
 		t.Errorf("%d frames, %v", len(lengths), err)
+	}
+	lengths, err := all(bytes.NewReader(append(stream, "something else that follows"...)))
+	if !capturefile.Ends(err) || len(lengths) < frames || !strings.Contains(err.Error(), "its bzip2 data is damaged, or something else follows it") {
+		t.Errorf("with text behind it: %d frames, %v", len(lengths), err)
 	}
 }
 

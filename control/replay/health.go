@@ -359,11 +359,21 @@ var egress = []int{1, 0} // the two directions of a connection count as of two p
 // capacity is how many flows there is memory for.
 func (h *judge) capacity() int { return min(h.capture.Frames+1, flowsEach*h.limit) }
 
+// tablesSize is how many bytes the tables have. Large ones of the pass before are freed at once; that takes longer than reading a small capture.
+func tablesSize(capacity int) int {
+	return flowtable.Size(capacity) + pairing.Size(capacity) + pairing.LearnerSize(capacity, capacity)
+}
+
+const largeTables = 16 << 20
+
 // tables makes empty tables of flows and of what is learned of them.
 func (h *judge) tables(capacity int) (err error) {
 	if h.flows != nil {
+		before := h.flows.Capacity()
 		h.flows, h.learner, h.follower = nil, nil, nil
-		debug.FreeOSMemory() // those of the pass before are large
+		if tablesSize(before) >= largeTables {
+			debug.FreeOSMemory()
+		}
 	}
 	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package rdmanet
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,7 +19,8 @@ const epoch = int64(1_700_000_000e9)
 
 // Write writes the capture as a pcap file.
 func (c *Capture) Write(w io.Writer) error {
-	f := pcapgo.NewWriterNanos(w)
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	f := pcapgo.NewWriterNanos(buffered)
 	if err := f.WriteFileHeader(uint32(c.View.Snap), layers.LinkTypeEthernet); err != nil {
 		return fmt.Errorf("the header of a drawn capture: %w", err)
 	}
@@ -30,6 +32,9 @@ func (c *Capture) Write(w io.Writer) error {
 		if err := f.WritePacket(info, cut); err != nil {
 			return fmt.Errorf("frame %d of a drawn capture: %w", i+1, err)
 		}
+	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("a drawn capture: %w", err)
 	}
 	return nil
 }
