@@ -212,10 +212,8 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 // respondsAgain counts a READ response that was sent again for the cause of the READ that it answers: of the latest one from its first response on, or once the
 // responder has gone back.
 func (r *repeat) respondsAgain(h *Half, p *Packet, back bool) {
-	for i := range r.list[:r.n] {
-		if o := &r.list[i]; o.at == r.reads && (back || o.psn == p.PSN || r.answered == 0) {
-			r.answered = r.reads
-		}
+	if o := r.of(r.reads); o != nil && (back || o.psn == p.PSN || r.answered == 0) {
+		r.answered = r.reads
 	}
 	if o := r.of(r.answered); o != nil {
 		o.responses.add(p.Len)
