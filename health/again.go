@@ -43,7 +43,7 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
-	case h.repeat.active && !hole && (ahead(p.PSN, h.repeat.next) >= 0 || before != nil && before.time < h.repeat.at):
+	case h.repeat.active && !hole && (ahead(p.PSN, h.repeat.next) >= 0 || before != nil && before.time < h.repeat.at && (returnsData(p.Opcode) || h.repeat.lost(p.PSN) == nil)):
 		return sentAgain // not since the requester went back
 	case h.repeat.active && p.PSN == h.repeat.next:
 		return sentAgain
@@ -141,7 +141,7 @@ func (h *Half) settle(next *Packet) {
 	end := (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	what := copied
 	goesOn := next != nil && (ahead(next.PSN, h.next) >= 0 || h.repeat.active && next.PSN == h.repeat.next)
-	alone := goesOn && next.PSN != end && end != h.next && sendsAll(h, p)
+	alone := goesOn && next.PSN != end && end != h.next && (sendsAll(h, p) || !asked && !returnsData(p.Opcode) && h.repeat.lost(p.PSN) != nil)
 	switch soon := !asked && !hole && p.Time-h.sends.lastLike(p, before) < h.copiedWithin(); {
 	case soon: // copies of others come between those
 		r := &h.repeat
@@ -169,9 +169,10 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 	switch {
 	case what == sentAgain && hole:
 		h.LostUpstream++
+		h.repeat.lostOnes[h.repeat.losses%16] = lostOne{p.PSN + 1, p.ID}
+		h.repeat.losses++
 		h.repeat.sendsAgain(h, p, true, before)
 	case what != late && h.cameAfterAll(p, what):
-		h.LostUpstream--
 		h.OutOfOrder++
 		h.repeat.noteAgain(p.PSN, 1)
 	case what == sentAgain:
@@ -225,25 +226,27 @@ func (s *copies) end(c *Counts, sentAgain *Amount, next uint32) {
 // cameAfterAll reports whether a request counts as lost, because it was sent again before it came. By its number it was sent before that, or the requester
 // can't have sent it alone.
 func (h *Half) cameAfterAll(p *Packet, what passed) bool {
-	s := h.recent.find(p.PSN)
-	if o := h.repeat.beganWith(p.PSN); o != nil && o.flags&(missed|upstream) != 0 && o.flags&wasLate == 0 && h.ids.known(p.ID) && int16(p.ID-o.id) < 0 {
-		o.flags |= wasLate
-		if s != nil {
-			s.lost = false
-		}
-		return o.flags&missed != 0 && h.LostUpstream > 0
+	l, o := h.repeat.lost(p.PSN), h.repeat.beganWith(p.PSN)
+	if o != nil && (o.flags&(missed|upstream) == 0 || o.flags&wasLate != 0) {
+		o = nil
 	}
 	switch {
-	case s == nil || !s.lost || h.LostUpstream == 0:
+	case l == nil && o == nil:
 		return false
 	case h.ids.known(p.ID):
-		if what != sentAgain || int16(p.ID-s.id) >= 0 {
+		if what != sentAgain || !(l != nil && int16(p.ID-l.id) < 0 || o != nil && int16(p.ID-o.id) < 0) {
 			return false
 		}
-	case what == sentAgain, h.twins(), h.elsewhere(p, 0), !sendsAll(h, p):
+	case what == sentAgain, h.twins(), h.elsewhere(p, 0), returnsData(p.Opcode):
 		return false
 	}
-	s.lost = false
+	if o != nil {
+		o.flags |= wasLate
+	}
+	if l != nil {
+		*l = lostOne{}
+		h.LostUpstream -= min(h.LostUpstream, 1)
+	}
 	return true
 }
 

@@ -26,7 +26,7 @@ func (o *episode) causeOf(h *Half) Cause {
 	case h.incomplete():
 		return Unknown
 	case o.nak != 0:
-		if most := h.longestReaction(o.flags&ofRead != 0, h.OutOfOrder+h.overtaken == 0); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
+		if most := o.longestReaction(h); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
 			return TimeOut
 		}
 		return Unknown
@@ -54,7 +54,7 @@ const undecided = Cause(Causes)
 // did, though it was due; or none comes to many tries.
 func (o *episode) lost(h *Half) bool {
 	const late = 2
-	most := h.longestReaction(o.flags&ofRead != 0, h.OutOfOrder+h.overtaken == 0)
+	most := o.longestReaction(h)
 	switch {
 	case o.beyond != 0 && o.at-o.beyond <= most:
 		return false
@@ -66,28 +66,34 @@ func (o *episode) lost(h *Half) bool {
 		return false
 	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
-	case h.clean.n >= 2 && o.asked != 0:
+	case h.clean.n > 0 && o.asked != 0 && (h.clean.n > 1 || h.slow(o.at-o.asked)):
 		return o.at-o.asked > late*h.clean.most
 	}
 	return o.came == 0 && h.repeat.tries >= gaveUp
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
-// shows it only of one that always takes about as long. Where packets come late (ordered is false), one that comes after a NAK may be a late one.
-func (t *timing) longestReaction(read, ordered bool) (most int64) {
+// shows it only of one that always takes about as long, and never went back before an answer came to it; of READs, if there is one at a time, and each comes as
+// much later as the answer did. Where packets come late, one that comes after a NAK may be a late one.
+func (o *episode) longestReaction(h *Half) (most int64) {
 	const enough = 3
-	most = 2 * t.back
-	if !ordered {
+	most = 2 * h.back
+	if h.OutOfOrder+h.overtaken > 0 {
 		return most
 	}
-	if t.naks.n > 0 {
-		most = max(most, t.naks.most)
+	if h.naks.n > 0 {
+		most = max(most, h.naks.most)
 	}
-	if t.implied.n > 1 {
-		most = max(most, t.implied.most)
+	if h.implied.n > 1 {
+		most = max(most, h.implied.most)
 	}
-	if most == 0 && !read && t.turn.n >= enough && t.turn.most < 2*t.turn.least {
-		most = t.turn.most
+	turn, clean := &h.turn, &h.clean
+	steady := h.Episodes[Spurious] == 0 && turn.most < 2*turn.least
+	if o.flags&ofRead != 0 { // a clock may have sent them
+		steady = o.flags&alone != 0 && 4*(turn.most-turn.least) < clean.most-clean.least
+	}
+	if most == 0 && steady && turn.n >= enough {
+		most = turn.most
 	}
 	return most
 }
@@ -287,7 +293,8 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) || cause != undecided && o.flags&(missed|part) == missed && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1
+		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
+			o.flags&missed != 0 && (cause == TimeOut && o.answer == 0 || cause != undecided && o.flags&part == 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1)
 	}
 	return false
 }
@@ -300,7 +307,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	if sent == 0 {
 		sent = o.first
 	}
-	switch response := o.answer != 0 && o.flags&(ofRead|behindLost) == ofRead|behindLost; cause {
+	switch response := o.flags&behindLost != 0; cause {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++

@@ -88,6 +88,8 @@ type repeat struct {
 	tries     uint32    // time-outs in a row for it
 	lateOnes  [8]uint32 // PSNs of requests that were only late, plus 1
 	lates     uint8
+	losses    uint8
+	lostOnes  [16]lostOne
 	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
 	skippedTo uint32
 	reads     int64 // when the episode of the latest READ that was sent again began
@@ -95,7 +97,6 @@ type repeat struct {
 	readCause Cause
 	begun     uint32 // episodes, and those of them for which no reason passed here
 	unasked   uint32
-	again     uint32 // of a READ: the PSN of the latest one that was sent again
 }
 
 func (r *repeat) latestEpisode() *episode {
@@ -152,6 +153,22 @@ func (r *repeat) clear(psn uint32) bool { return r.latest == 0 || ahead(psn, r.l
 func (r *repeat) noteLate(psn uint32) {
 	r.lateOnes[r.lates%8] = psn + 1
 	r.lates++
+}
+
+// lostOne is a request that counts as lost before it came here, as it was sent again.
+type lostOne struct {
+	psn uint32 // plus 1; 0: none
+	id  uint16 // of the one that was sent again
+}
+
+// lost is the note of a request that counts as lost; nil: there is none.
+func (r *repeat) lost(psn uint32) *lostOne {
+	for i := range r.lostOnes {
+		if r.lostOnes[i].psn == psn+1 {
+			return &r.lostOnes[i]
+		}
+	}
+	return nil
 }
 
 func (r *repeat) wasLate(psn uint32) bool {
@@ -262,7 +279,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.asked = p.Time
 	}
 	h.ids.again(p.ID)
-	h.recent.add(p, unseen)
+	h.recent.add(p)
 }
 
 // lateAgain reports whether a request belongs to the present episode or the latest one, but was overtaken by what was sent later.
@@ -374,6 +391,8 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		if o.asked == 0 && s.asks {
 			o.asked = s.time
 		}
+	} else if o.flags&(over|ofRead) == over && r.skipped == r.skippedTo {
+		o.sent = o.back // the requester has sent all from there on again
 	}
 	set(upstream, d >= 0 && d < ahead(r.skippedTo, r.skipped) || o.flags&over != 0 && o.sent != 0 && o.sent < o.back)
 	if at, ok := h.sends.since(p.PSN); ok && !unseen {
@@ -396,11 +415,12 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		if at := h.reads.heardAt(p.PSN); o.flags&ofRead != 0 && at != 0 {
 			o.answer = at
 		}
-		set(behindLost, h.reads.lostBehind(p.PSN) && (o.flags&ofRead == 0 || h.reads.heardAt(p.PSN) != 0)) // it is known to have passed
 	}
 	if o.flags&ofRead != 0 {
 		o.beyond = h.reads.responseBeyond(h, p)
 		set(part, h.recent.between(p.PSN))
+		set(upstream, o.flags&(part|itself) == part|itself && !unseen && (h.flags&goesBackN != 0 || r.at == 0)) // a NAK is for the first PSN of a request
+		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN, o.flags&part != 0))
 		set(gap, h.reads.holes.find(p.PSN) >= 0)
 		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before

@@ -25,6 +25,12 @@ func TestProofs(t *testing.T) {
 		}
 		return all
 	}
+	sequence := func(from, to uint32) (all []step) {
+		for psn := from; psn < to; psn++ {
+			all = append(all, step{psn: psn, kind: 'r'})
+		}
+		return all
+	}
 	again := func(times int, psn uint32) (all []step) {
 		for range times {
 			all = append(all, step{psn: psn, kind: 'r', wait: 10_000})
@@ -72,6 +78,9 @@ func TestProofs(t *testing.T) {
 		{"a NAK of what was never sent", join(requests(1, 2), acks(1, 3), []step{{5000, 'n', 1}}, requests(3), acks(3, 4), []step{{4, 'r', 200_000}}, acks(4, 5)), counts{}},
 		{"the last of many isn't acknowledged", join(requests(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), acks(1, 12), again(1, 12), acks(12, 13), requests(13)),
 			counts{again: 1, downstream: 1}},
+		{"what was sent again is asked for", join(sequence(1, 61), []step{{2, 'n', 100}}, sequence(2, 61), []step{{4, 'n', 100}}, sequence(4, 61), acks(60, 61)), counts{again: 116, downstream: 2}},
+		{"a READ that did not pass is asked for", []step{{1, 'q', 0}, {3, 'r', 0}, {2, 'n', 20}, {2, 'q', 5}, {3, 'r', 0}}, counts{again: 2, upstream: 1}},
+		{"late behind many that were sent again", join(sequence(1, 2), sequence(3, 61), []step{{2, 'n', 100}}, sequence(2, 50), requests(2), sequence(50, 62)), counts{again: 59}},
 		{"a READ again, of a requester that may be far away", join(reads(1, 7), []step{{6, 'q', 10_000}, {6, 'd', 9}}, reads(7, 11)), counts{again: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

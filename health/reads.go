@@ -65,9 +65,18 @@ func (r *reads) again(p *Packet, upTo uint32) {
 	r.asked, r.seen, r.upTo = p.Time, r.next, upTo
 }
 
-// lostBehind reports whether the response with a PSN was lost behind, if it passed here and is asked for again. If the requester had asked again before, it
-// may have dropped that one, and the next one was lost before it came here.
-func (r *reads) lostBehind(psn uint32) bool { return r.asked == 0 || ahead(psn, r.seen) >= 0 }
+// passedLast reports whether the response with a PSN, if it is asked for again, has passed since the requester last asked for it: what it had been sent
+// before, it has dropped, as one before it was missing. part: those before it were asked for with it.
+func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
+	switch {
+	case r.jumped(psn):
+		return false
+	case r.asked == 0, ahead(psn, r.seen) >= 0:
+		return r.heardAt(psn) != 0 || part && ahead(psn, r.next) < 0 && r.holes.find(psn) < 0 && r.holes.more == 0
+	}
+	o := h.repeat.of(h.repeat.answered)
+	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
+}
 
 // unresolved are the responses that are missing: those that were asked for again are lost, the others were not captured.
 func (r *reads) unresolved() (lost, missed uint64) {
@@ -203,18 +212,24 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 // respondsAgain counts a READ response that was sent again for the cause of the READ that it answers: of the latest one from its first response on, or once the
 // responder has gone back.
 func (r *repeat) respondsAgain(h *Half, p *Packet, back bool) {
-	for i := range r.list[:r.n] {
-		if o := &r.list[i]; o.at == r.reads && (back || o.psn == p.PSN || r.answered == 0) {
-			r.answered = r.reads
-		}
+	if o := r.of(r.reads); o != nil && (back || o.psn == p.PSN || r.answered == 0) {
+		r.answered = r.reads
 	}
-	for i := range r.list[:r.n] {
-		if o := &r.list[i]; o.at == r.answered {
-			o.responses.add(p.Len)
-			return
-		}
+	if o := r.of(r.answered); o != nil {
+		o.responses.add(p.Len)
+		return
 	}
 	h.Retransmitted[r.readCause].add(p.Len)
+}
+
+// of is the episode that began at a time; nil: it isn't one of the latest.
+func (r *repeat) of(at int64) *episode {
+	for i := range r.list[:r.n] {
+		if o := &r.list[i]; o.at == at {
+			return o
+		}
+	}
+	return nil
 }
 
 // responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.

@@ -12,13 +12,12 @@ type sent struct {
 	data uint16
 	asks bool // for an ACK
 	read bool
-	lost bool // it was sent again, and counts as lost before it came here
 	time int64
 }
 
-// add notes a request. lost: an earlier transmission seems to be.
-func (r *recent) add(p *Packet, lost bool) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), lost, p.Time}
+// add notes a request.
+func (r *recent) add(p *Packet) {
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), p.Time}
 	r.at++
 }
 

@@ -320,9 +320,6 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= c.perhapsMissed(h) || h.LostUpstream <= h.OutOfOrder+h.overtaken+h.lateAfterAll() { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
-	if n := &h.Episodes; h.flags&oneWay == 0 && n[Spurious]+n[RNR] > 0 && n[NAKSequence]+n[Implied]+n[TimeOut]+n[Unknown] == 0 {
-		return Verdict{}, false // each time an answer came, or a buffer was missing: what did not pass here was not captured
-	}
 	from := c.End[i].Addr.Netip()
 	if h.Goodput == 0 && h.ReadGoodput > 0 {
 		from = c.End[i^1].Addr.Netip()

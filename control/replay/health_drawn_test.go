@@ -53,9 +53,9 @@ type rates struct{ precision, recall float64 }
 var (
 	reached = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
 		health.ShortTimeOut:   {goalPrecision, 86},
-		health.IgnoresCNP:     {goalPrecision, 67},
-		health.LossUpstream:   {97.5, 82},
-		health.LossDownstream: {98.5, 83.5},
+		health.IgnoresCNP:     {goalPrecision, 80},
+		health.LossUpstream:   {97.5, 87},
+		health.LossDownstream: {98.5, 86},
 		health.AckLoss:        {88.5, 66},
 		health.Reordering:     {96.5, 72},
 		health.Duplication:    {goalPrecision, 94},

@@ -35,7 +35,7 @@ const (
 	fewTries    = 6    // transmissions of a packet without an answer
 	fewSmall    = 16   // packets of a size that passes: that the peer goes down behind them is a coincidence
 	fewMarked   = 10   // packets
-	fewCNPs     = 60   // packets
+	fewCNPs     = 64   // packets, by which a sender that obeys has become slower in any case: by 0.25 % each at the least (health/run.go)
 	firstCNPs   = 8    // those that a sender must have obeyed: less than half of its rate is left
 	fewAnswers  = 20   // of each receiver
 	fewRequests = 64   // packets of one direction
@@ -144,7 +144,7 @@ func (j *judge) losses() {
 		switch {
 		case before && p.data():
 			gap := j.leftGap(p)
-			j.hold(full && p.Fate == LostBefore && gap, "loss-upstream")
+			j.hold(full && p.Fate == LostBefore && gap && j.wanted(p), "loss-upstream")
 			if p.Kind == Response && !gap {
 				j.hold(false, "loss-downstream") // the capture shows a request without a response: either was lost on the responder's side
 			}
@@ -183,6 +183,11 @@ func (j *judge) losses() {
 func (j *judge) broken() bool {
 	c := j.half.Conn
 	return j.half.GaveUp || c.Host[j.half.End^1].Down != 0 || c.Scene.Kind == Hole || c.Scene.Kind == BigHole
+}
+
+// wanted reports whether a packet was asked for, or waited for, and not only sent again with others: then the capture may have missed it.
+func (j *judge) wanted(lost *Packet) bool {
+	return slices.ContainsFunc(j.begun, func(e *Episode) bool { return e.About() == lost })
 }
 
 // leftGap reports whether the capture shows that a packet was missing: those before and behind it pass, then the packet when it's sent again.
@@ -376,7 +381,7 @@ func (j *judge) congestion() {
 	c := j.half.Conn
 	for from := range 2 {
 		marked, answers, first, wait, cnps := 0, 0, never, int64(0), 0
-		asked, since := never, int64(0) // when enough CNPs had come to it, and the packets that it has sent since
+		asked, since, more := never, int64(0), 0 // when enough CNPs had come to it, the packets that it has sent since, and the CNPs after all that waited then
 		for i := range j.capture.Records {
 			r := &j.capture.Records[i]
 			p := r.Packet
@@ -386,6 +391,9 @@ func (j *judge) congestion() {
 				if p.From != from {
 					if cnps++; cnps == firstCNPs {
 						asked = p.Arrived
+					}
+					if since >= 2*c.NIC.Window {
+						more++
 					}
 				}
 			case p.From != from:
@@ -410,7 +418,7 @@ func (j *judge) congestion() {
 		}
 		if cnps > 0 && !c.NIC.Obeys {
 			// What waits in queues passes on, whether its sender obeys or not: that may be a window, and it takes another one to see a rate.
-			j.expected.say(j.full() && cnps >= fewCNPs && since >= 2*c.NIC.Window, "sender-ignores-cnps", j.addr(from))
+			j.expected.say(j.full() && more >= fewCNPs, "sender-ignores-cnps", j.addr(from))
 		}
 	}
 }
