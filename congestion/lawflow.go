@@ -41,7 +41,7 @@ const (
 
 	lawOver      = 1.02
 	lawWindow    = 20_000 // ns
-	windowLeast  = 4      // packets in a window, unless a rate was asked for: a NIC paces packets at that, so that one gap shows it
+	windowLeast  = 4      // packets in a window; in one of lawSpacing a single one, if a rate was asked for: a NIC paces packets at that, so that one gap shows it
 	lawFirst     = 5_000  // ns, of a flow's first window
 	firstLeast   = 8      // packets in it
 	lawWindowGap = 10_000_000
@@ -86,7 +86,7 @@ func (f *LawFlow) add(now int64, bytes, burst uint32) (window int64, ended bool)
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
 		f.count &^= countWindow
-	case elapsed >= lawWindow && (packets >= windowLeast || f.kind() == byRate) || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+	case elapsed >= lawWindow && (packets >= windowLeast || elapsed >= lawSpacing && f.kind() == byRate) || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
 		f.rate = float32(size-min(size, burst)) / float32(elapsed)
 		f.began = tick(now)
 		f.count = f.count&^countWindow | min(burst, mostBytes)
