@@ -86,7 +86,7 @@ func (f *LawFlow) add(now int64, bytes, burst uint32) (window int64, ended bool)
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
 		f.count &^= countWindow
-	case elapsed >= lawWindow && (packets >= windowLeast || elapsed >= lawSpacing && f.kind() == byRate) || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+	case elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast || elapsed >= lawSpacing && f.kind() == byRate:
 		f.rate = float32(size-min(size, burst)) / float32(elapsed)
 		f.began = tick(now)
 		f.count = f.count&^countWindow | min(burst, mostBytes)
