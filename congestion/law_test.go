@@ -421,3 +421,32 @@ func TestDelayBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestDelayOfSlowFlows: flows whose packets come far apart show late that a request has had an effect. That is no longer delay of the loop, if one is known.
+func TestDelayOfSlowFlows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		loop, gap := rapid.Int64Range(5_000, 500_000).Draw(t, "loop"), rapid.Int64Range(2_000, 500_000).Draw(t, "gap") // ns
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Depth: l.Reference, Space: 58_500_000, Loop: loop}
+		send := func(until int64) {
+			for ; c.Now+gap <= until; c.Now += gap {
+				if window, ended := f.Add(c.Now, 4096); ended {
+					s.Ended(&c, &f, 1, window)
+				}
+			}
+		}
+		for range 4 {
+			send(c.Now + 3*loop + 20*gap)
+			c.Fair = f.Rate() / 2
+			f.Reduced(at(&c, &f), &s, 1, f.Reduce(at(&c, &f), &s, 0))
+			send(c.Now + loop)
+			gap *= 2
+		}
+		if s.Delay == 0 || math.Abs(float64(s.Delay)-float64(loop)) > float64(20_000+gap/8) { // a window, and two gaps before the first request
+			t.Errorf("a delay of %.0f ns was learned, it is %d", s.Delay, loop)
+		}
+	})
+}

@@ -41,7 +41,7 @@ const (
 
 	lawOver      = 1.02
 	lawWindow    = 20_000 // ns
-	windowLeast  = 4      // packets in a window
+	windowLeast  = 4      // packets in a window; in one of lawSpacing a single one, if a rate was asked for: a NIC paces packets at that, so that one gap shows it
 	lawFirst     = 5_000  // ns, of a flow's first window
 	firstLeast   = 8      // packets in it
 	lawWindowGap = 10_000_000
@@ -86,7 +86,7 @@ func (f *LawFlow) add(now int64, bytes, burst uint32) (window int64, ended bool)
 	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
 		f.began, f.rate = tick(now), 0
 		f.count &^= countWindow
-	case elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+	case elapsed >= lawWindow && packets >= windowLeast || f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast || elapsed >= lawSpacing && f.kind() == byRate:
 		f.rate = float32(size-min(size, burst)) / float32(elapsed)
 		f.began = tick(now)
 		f.count = f.count&^countWindow | min(burst, mostBytes)
@@ -162,6 +162,8 @@ const (
 	lawFull      = 0.75   // of its capacity: the queue is nearly full
 	lawFar       = 2      // times F: more than one CNP is needed, whatever its effect
 	lawSeen      = 1.4    // times the expected rate: it is reached
+	lawAhead     = 1.1    // times F, a limit from which on it is lowered before it has had an effect
+	lawFellBy    = 0.8    // of a rate: below that it has fallen
 )
 
 // CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
@@ -232,9 +234,6 @@ func (f *LawFlow) delayShown(now, window int64) int64 {
 	return max(since(now, f.watched)-window, 1000)
 }
 
-// lawFellBy is the part of a rate below which it must fall to be an effect of a CNP.
-const lawFellBy = 0.8
-
 // Reduce returns the percentage by which the sender of a flow above F is to reduce its rate, 0 if it isn't to be asked now. It knows what
 // was asked before: until that can have had an effect, the sender's rate is that limit.
 func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uint16) {
@@ -265,9 +264,6 @@ func (f *LawFlow) believed(c *LawState, s *LawSender) (limit float64, other bool
 	}
 	return float64(f.limit), false
 }
-
-// lawAhead is how far a limit must be above F to be lowered before it has had an effect.
-const lawAhead = 1.1
 
 // Reduced records that the sender was asked to reduce its rate.
 func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {

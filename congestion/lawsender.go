@@ -133,7 +133,11 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 	case byRate:
 		if s.flow == flow && !s.checked && f.rate < s.below {
 			s.checked = true
-			delay = max(c.Now-s.at-window/2, 1000)
+			most := c.Now - s.at // the rate fell in the window: a known delay that ends in it is not contradicted, however long the window
+			if delay = s.delay(c); delay == 0 {
+				delay = most - window/2
+			}
+			delay = max(min(delay, most), most-window, 1000)
 		}
 	}
 	switch {

@@ -321,3 +321,29 @@ func TestConverges(t *testing.T) {
 		t.Errorf("flows send %.1f Gb/s and differ by %.0f %%, want 36 and 25", rate/1e9, 100*worst)
 	}
 }
+
+// TestCNPForEachPacket: a CNP for each packet of a QP brings it to about a packet in F+1 rate timers, and no lower: after F, fast recovery has made up for a CNP, and the
+// next step raises the target. So 1,000 QPs with the paper's parameters and packets of 4 KB have 107 Gbps together.
+func TestCNPForEachPacket(t *testing.T) {
+	const line, bits, loop, packets = 100e9, 4096 * 8, 5_000, 20_000
+	for f := 2; f <= 5; f++ {
+		c := paper(t)
+		c.FastRecovery = f
+		var d dcqcn
+		d.start(&c, line)
+		now, middle := int64(1e9), int64(0)
+		for i := range packets {
+			d.advance(now, &c, line)
+			d.sent(bits/8, &c, line)
+			d.notify(now+loop, &c, line)
+			now += max(int64(bits*second/d.rate), loop)
+			if i == packets/2 {
+				middle = now
+			}
+		}
+		rate, least := float64(packets/2*bits)*second/float64(now-middle), bits*second/float64(int64(f+1)*c.RateTimer)
+		if rate < least || rate > 1.1*least {
+			t.Errorf("F is %d: CNPs bring the QP to %.1f Mbps, expected %.1f and a tenth more at most", f, rate/1e6, least/1e6)
+		}
+	}
+}
