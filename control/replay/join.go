@@ -32,13 +32,18 @@ const (
 // down, it isn't: those are never told of these pairs.
 type joiner struct {
 	flows map[connectionKey]*directed
-	hosts map[[2]packet.Addr][]*directed
+	hosts map[[2]packet.Addr]*requesters
 	left  uint64 // directions for which there was no room
 }
+
+// requesters are the directions from one host to another with requests, in the order of their first ones.
+type requesters struct{ all []*directed }
 
 // directed is one direction of a connection, as a requester and as a responder.
 type directed struct {
 	key       connectionKey
+	own       *requesters
+	opposite  *requesters
 	base      uint32 // the PSN of its first request
 	next      uint32 // after the highest one
 	latest    uint32 // the PSN after the latest one
@@ -50,6 +55,7 @@ type directed struct {
 	first     int64 // time of the first response
 	high      uint32
 	fits      []*fit // how it answers others
+	looked    int    // those of opposite that it was compared with
 	searched  int
 }
 
@@ -61,6 +67,7 @@ type asked struct {
 // fit is how the responses of one direction fit the requests of another.
 type fit struct {
 	responder, requester *directed
+	before               uint32 // responses before the two were compared
 	hits, ends           uint32 // responses to requests that had passed; those that asked for one
 	early                uint32 // those to requests that may have passed soon
 	delay                int64  // ns, their sum
@@ -72,7 +79,7 @@ type fit struct {
 }
 
 func newJoiner() *joiner {
-	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr][]*directed{}}
+	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr]*requesters{}}
 }
 
 // begin is called with the first packet of a direction without a pair. It returns nil if there are too many.
@@ -81,11 +88,18 @@ func (j *joiner) begin(key connectionKey) *directed {
 		j.left++
 		return nil
 	}
-	d := &directed{key: key}
+	d := &directed{key: key, own: j.between(key.src, key.dst), opposite: j.between(key.dst, key.src)}
 	j.flows[key] = d
-	between := [2]packet.Addr{key.src, key.dst}
-	j.hosts[between] = append(j.hosts[between], d)
 	return d
+}
+
+func (j *joiner) between(src, dst packet.Addr) *requesters {
+	b := j.hosts[[2]packet.Addr{src, dst}]
+	if b == nil {
+		b = &requesters{}
+		j.hosts[[2]packet.Addr{src, dst}] = b
+	}
+	return b
 }
 
 // follow notes a packet.
@@ -94,7 +108,7 @@ func (j *joiner) follow(d *directed, p *health.Packet) {
 	case packet.Request, packet.ReadRequest:
 		d.request(p)
 	case packet.Response:
-		j.response(d, p)
+		d.response(p)
 	}
 }
 
@@ -108,6 +122,7 @@ func (d *directed) request(p *health.Packet) {
 	}
 	if d.requests++; d.requests == 1 {
 		d.base, d.next = p.PSN, p.PSN
+		d.own.all = append(d.own.all, d)
 	}
 	if step := ahead(p.PSN, d.next); step < 0 && step > -tooFar {
 		if p.PSN != d.latest { // the first of those that it sends again
@@ -143,7 +158,7 @@ func (d *directed) soon(psn uint32) bool {
 	return d.requests > 0 && step >= 0 && step < skewed
 }
 
-func (j *joiner) response(d *directed, p *health.Packet) {
+func (d *directed) response(p *health.Packet) {
 	if d.responses++; d.responses == 1 {
 		d.first, d.high = p.Time, p.PSN
 	}
@@ -153,21 +168,23 @@ func (j *joiner) response(d *directed, p *health.Packet) {
 	const searches = 64
 	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
 		d.searched++
-		j.search(d, p.PSN)
+		d.looked = 0
 	}
+	d.search(p.PSN)
 	for _, f := range d.fits {
 		f.response(p)
 	}
 }
 
-// search finds the directions whose requests a response may answer.
-func (j *joiner) search(d *directed, psn uint32) {
-	all := j.hosts[[2]packet.Addr{d.key.dst, d.key.src}]
-	for n := len(all) - 1; n >= max(0, len(all)-considered) && len(d.fits) < candidates; n-- {
+// search finds, among the requesters that have begun since it did so last, those whose requests a response may answer.
+func (d *directed) search(psn uint32) {
+	all := d.opposite.all
+	for n := len(all) - 1; n >= max(d.looked, len(all)-considered) && len(d.fits) < candidates; n-- {
 		if _, ok := all[n].sent(psn); ok || all[n].soon(psn) {
-			d.fits = append(d.fits, &fit{responder: d, requester: all[n]})
+			d.fits = append(d.fits, &fit{responder: d, requester: all[n], before: d.responses - 1})
 		}
 	}
+	d.looked = len(all)
 }
 
 func (f *fit) response(p *health.Packet) {
@@ -210,11 +227,12 @@ func (f *fit) settle() {
 // judge counts what speaks for a pair. It reports false if the responses don't fit: most of a stranger's have PSNs that were not sent yet.
 func (f *fit) judge(least int64) bool {
 	f.settle()
-	if (f.hits+f.early)*10 < f.responder.responses*9 {
+	responses := f.responder.responses - f.before
+	if (f.hits+f.early)*10 < responses*9 || f.before > 0 && f.ends < 2 { // what was answered before the requester began may be another one's
 		return false
 	}
 	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
-	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(f.responder.responses-f.hits-f.early) - int(f.early)
+	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(responses-f.hits-f.early) - int(f.early)
 	if f.ends*10 >= f.hits*9 { // they answer the packets that ask for it
 		f.points += end
 	}
@@ -270,7 +288,7 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		if f.responder.responses < enoughToFit {
+		if f.responder.responses-f.before < enoughToFit {
 			if by = byOnlyOne; open[f.requester] > 1 || open[f.responder] > 1 {
 				continue
 			}

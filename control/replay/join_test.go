@@ -19,6 +19,7 @@ type joinCase struct {
 	scope    packet.Scope // of the responses
 	loses    int          // the connection of which a packet is lost; -1: none
 	strange  bool         // the responses are to other requests
+	missed   int          // first requests of the last connection that are not in the capture
 	pairs    int
 	by       string
 }
@@ -32,6 +33,7 @@ var joinCases = []joinCase{
 	{name: "eight with PSN 0, one loses", n: 8, psn: zero, messages: 20, loses: 5, pairs: 8, by: byFit},
 	{name: "PSNs wrap", n: 3, psn: func(n int) uint32 { return 0xfffff0 + uint32(n)*3 }, messages: 20, loses: -1, pairs: 3, by: byFit},
 	{name: "others' responses", n: 2, psn: zero, messages: 20, loses: -1, strange: true},
+	{name: "two, the second's requests come late", n: 2, psn: zero, messages: 20, loses: -1, missed: 57, pairs: 2, by: byFit},
 	{name: "several with few packets", n: 3, psn: zero, messages: 3, loses: -1},
 }
 
@@ -49,7 +51,9 @@ func (c *joinCase) run() []joined {
 		for i := 0; i < c.messages*size; i++ {
 			psn := (c.psn(n) + uint32(i)) & packet.PSNMask
 			last := i%size == size-1
-			all = append(all, event{there, health.Packet{Time: now, PSN: psn, Opcode: packet.RCSendOnly, AckReq: last}})
+			if n < c.n-1 || i >= c.missed {
+				all = append(all, event{there, health.Packet{Time: now, PSN: psn, Opcode: packet.RCSendOnly, AckReq: last}})
+			}
 			answer := health.Packet{Time: now + trip, PSN: psn, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31}
 			if c.strange {
 				answer.PSN = (psn + 0x400000) & packet.PSNMask
