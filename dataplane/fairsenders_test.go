@@ -80,17 +80,18 @@ func drawCrowd(t testkit.T, r *rand.Rand, most float64) (c *crowd, share float64
 }
 
 // fairDraws is how many crowds TestFairBetweenSenders draws, fairSenders how many senders a crowd has at most, but for one in fairLarge: these have up to 10,000.
-// In fairWrong of them a bound by the fair share of the line may be exceeded: where F is far from it, as thousands of senders begin at once (4 of the first 966).
+// In fairWrong of them a bound may be exceeded: that by the fair share of the line, where F is far from it, as thousands of senders begin at once; and those by F,
+// where two workers have the packets of a sender by chance: each knows what the other had a window ago (of 10,000 crowds 6 and 2).
 const (
 	fairDraws   = 100*effort.Short + 100*effort.Race + 10_000*effort.Long
 	fairSenders = 100*effort.Short + 100*effort.Race + 30*effort.Long
 	fairLarge   = 100
-	fairWrong   = fairDraws / 50 * effort.Long
+	fairWrong   = fairDraws / 500 * effort.Long
 )
 
 // TestFairBetweenSenders: of drawn senders, none below 0.9 of F is asked, and each one above 1.1 of F is within 2 ms from when the queue is longer than it should be, if the queue
 // stays so long. F is a sender's share of what is to arrive now: less than
-// the line, while the queue drains, and not known at once. So as parts of a fair share of the line, these bounds are 0.45 and 1.25, but for fairWrong of the crowds.
+// the line, while the queue drains, and not known at once. So as parts of a fair share of the line, these bounds are 0.45 and 1.25. In fairWrong of the crowds they may be exceeded.
 func TestFairBetweenSenders(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(fairDraws) {
@@ -119,10 +120,19 @@ func isFair(t *testing.T, seed uint64, senders float64) (fair bool) {
 		return fmt.Sprintf("draw %d, %d workers, %d senders: one of %d QPs, bursts of %d packets of %d bytes, %.1f packets in 1 ms, asked %d times", seed, len(c.Backends), len(c.members), m.qps, m.together, m.size, m.rate/float64(m.size+24)*1e6, m.asked)
 	}
 	rate := func() float64 { return float64(c.Plane.Port(wan).Fair[0]) / 8e9 }
+	fair = true
+	wrong := func(format string, args ...any) {
+		fair = false
+		t.Logf(format, args...)
+	}
+	byF := t.Errorf
+	if len(c.Backends) > 1 {
+		byF = wrong
+	}
 	var before [3]float64 // F at the last steps' begins: a notification is sent after it is decided
 	c.heard = func(m *member, _ inmem.Sent) {
 		if f := min(slices.Min(before[:]), rate()); m.rate < 0.9*f {
-			t.Errorf("%s, at %.2f of F", describe(m), m.rate/f)
+			byF("%s, at %.2f of F", describe(m), m.rate/f)
 		}
 	}
 	reference := congestion.NewLaw(uint64(8e9*c.line), uint64(c.capacity), 0).Reference
@@ -144,11 +154,9 @@ func isFair(t *testing.T, seed uint64, senders float64) (fair bool) {
 			highest = max(highest, rate())
 		}
 	}
-	fair = true
 	for i := range c.members {
 		if m := &c.members[i]; m.rate < 0.45*share && m.asked > 0 {
-			fair = false
-			t.Logf("%s, with %.2f of its fair share", describe(m), m.rate/share)
+			wrong("%s, with %.2f of its fair share", describe(m), m.rate/share)
 		}
 	}
 	if long != 0 && c.Now-long >= respond {
@@ -163,11 +171,10 @@ func isFair(t *testing.T, seed uint64, senders float64) (fair bool) {
 				continue
 			}
 			if m.own() > 1.1*highest {
-				t.Errorf("%s, with %.2f of F", describe(m), m.own()/highest)
+				byF("%s, with %.2f of F", describe(m), m.own()/highest)
 			}
 			if m.own() > 1.25*share {
-				fair = false
-				t.Logf("%s, with %.2f of its fair share", describe(m), m.own()/share)
+				wrong("%s, with %.2f of its fair share", describe(m), m.own()/share)
 			}
 		}
 	}
