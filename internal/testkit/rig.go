@@ -76,7 +76,7 @@ func buffers(octets int) *[]byte {
 	return &b
 }
 
-// DefaultPolicy never marks and notifies no sender. Each batch of frames begins a round, in which one sender may be notified.
+// DefaultPolicy never marks and notifies no sender. Each batch of frames begins a round.
 func DefaultPolicy(ports int) *dataplane.Policy {
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, ports), Who: &congestion.Policy{},
