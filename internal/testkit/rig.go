@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
@@ -60,10 +61,22 @@ type Rig struct {
 
 	time     *stepper.Stepper
 	ports    int
+	buffers  []*[]byte // of each worker
 	injected atomic.Uint64
 }
 
-// DefaultPolicy never marks and notifies no sender. Each batch of frames begins a round, in which one sender may be notified.
+// closed has the buffers of closed Rigs. They keep what they held, as a device's do. Most of what a Rig took was the time to clear new ones.
+var closed sync.Pool
+
+func buffers(octets int) *[]byte {
+	if b, _ := closed.Get().(*[]byte); b != nil && len(*b) >= octets {
+		return b
+	}
+	b, _ := Heap(octets)
+	return &b
+}
+
+// DefaultPolicy never marks and notifies no sender. Each batch of frames begins a round.
 func DefaultPolicy(ports int) *dataplane.Policy {
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, ports), Who: &congestion.Policy{},
@@ -90,8 +103,10 @@ func New(t T, s Setup) *Rig {
 		})
 	}
 	for i := range s.Workers {
-		memory, _ := Heap(s.BufferSize * s.Buffers)
-		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, BufferSize: s.BufferSize, Memory: memory, Sent: r.recorder(i, &s)})
+		octets := s.BufferSize * s.Buffers
+		memory := buffers(octets)
+		r.buffers = append(r.buffers, memory)
+		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, BufferSize: s.BufferSize, Memory: (*memory)[:octets], Sent: r.recorder(i, &s)})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -228,7 +243,7 @@ func (r *Rig) Balance(t T) {
 	}
 }
 
-// Close closes the workers and fails the test unless the frames balance, nothing is queued and all buffers are returned.
+// Close closes the workers, after which the Rig isn't used, and fails the test unless the frames balance, nothing is queued and all buffers are returned.
 func (r *Rig) Close(t T) {
 	t.Helper()
 	r.Balance(t)
@@ -248,4 +263,8 @@ func (r *Rig) Close(t T) {
 		}
 	}
 	r.Balance(t)
+	for _, b := range r.buffers {
+		closed.Put(b)
+	}
+	r.buffers = nil
 }

@@ -33,29 +33,29 @@ func TestCollectives(t *testing.T) {
 		name, scenario string
 		set            []string
 		responses      []scenario.Response
-		least          float64 // of ECN's goodput
-		often          bool    // by default
+		least          float64           // of ECN's goodput
+		often          scenario.Response // the only one by default; ECN: none
 	}{
-		{"all-to-all", "all-to-all", shallows, all, earlier, true},
-		{"all-to-all, period", "all-to-all", append([]string{period}, shallows...), all, earlier, false},
-		{"all-to-all, no clamp", "all-to-all", append([]string{noClamp}, shallows...), rates, noClampEarlier, false},
-		{"all-to-all, period, no clamp", "all-to-all", append([]string{period, noClamp}, shallows...), rates, noClampEarlier, false},
-		{"all-to-all, lossless", "all-to-all", lossless, all, 1, true},
-		{"all-to-all, lossless, period", "all-to-all", append([]string{period}, lossless...), all, 1, false},
-		{"all-to-all, lossless, no clamp", "all-to-all", append([]string{noClamp}, lossless...), rates, 1, false},
-		{"tree", "all-reduce-tree", shallows, all, earlier, false},
-		{"tree, period", "all-reduce-tree", append([]string{period}, shallows...), all, earlier, false},
-		{"tree, lossless", "all-reduce-tree", lossless, all, 1, false},
-		{"ring", "all-reduce-ring", nil, all, 0.999, false},
-		{"incast, lossless", "incast-10ms", lossless[:1], all, 1, false},
-		{"short incast, lossless", "incast-1ms", lossless[:1], all, 1, false},
+		{"all-to-all", "all-to-all", shallows, all, earlier, scenario.StandardCNP},
+		{"all-to-all, period", "all-to-all", append([]string{period}, shallows...), all, earlier, scenario.ECN},
+		{"all-to-all, no clamp", "all-to-all", append([]string{noClamp}, shallows...), rates, noClampEarlier, scenario.ECN},
+		{"all-to-all, period, no clamp", "all-to-all", append([]string{period, noClamp}, shallows...), rates, noClampEarlier, scenario.ECN},
+		{"all-to-all, lossless", "all-to-all", lossless, all, 1, scenario.LongHaulCNP},
+		{"all-to-all, lossless, period", "all-to-all", append([]string{period}, lossless...), all, 1, scenario.ECN},
+		{"all-to-all, lossless, no clamp", "all-to-all", append([]string{noClamp}, lossless...), rates, 1, scenario.ECN},
+		{"tree", "all-reduce-tree", shallows, all, earlier, scenario.ECN},
+		{"tree, period", "all-reduce-tree", append([]string{period}, shallows...), all, earlier, scenario.ECN},
+		{"tree, lossless", "all-reduce-tree", lossless, all, 1, scenario.ECN},
+		{"ring", "all-reduce-ring", nil, all, 0.999, scenario.ECN},
+		{"incast, lossless", "incast-10ms", lossless[:1], all, 1, scenario.ECN},
+		{"short incast, lossless", "incast-1ms", lossless[:1], all, 1, scenario.ECN},
 	} {
-		if !c.often && !thorough {
+		if c.often == scenario.ECN && !thorough {
 			continue
 		}
 		seeds, responses := 5, c.responses
 		if !thorough {
-			seeds, responses = 1, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}
+			seeds, responses = 1, []scenario.Response{c.often}
 		}
 		for seed := range seeds {
 			least := c.least

@@ -14,6 +14,7 @@ import wire
 LINE_OVERHEAD = 24  # octets: preamble, FCS, gap
 SENDERS, LOOKED = 4095, 64  # watched at most, and looked at in a step
 EQUAL = Fraction(3, 4)  # of a fair share is as good as one: equal flows differ by a few packets
+PER_ROUND = 16  # senders that a round may notify
 LATE = 60 * 10**9   # beyond this, aging would matter; not for this model
 
 
@@ -579,7 +580,7 @@ class Gateway:
         if not shares:
             return 1
         effective = Fraction(sum(shares) ** 2, sum(n * n for n in shares))  # number of flows: it counts tiny ones hardly
-        return max(shares[:k.c["FlowsPerRound"]][-1], EQUAL * sum(shares) / effective)
+        return max(shares[:PER_ROUND][-1], EQUAL * sum(shares) / effective)
 
     def notify_largest(self, f, port, out, i, flow, depth, least):
         """The kind of notification sent; None if none was, with the reason counted."""
@@ -646,7 +647,7 @@ class Gateway:
         decision, reason = k.next(r.sender, depth, self.now)
         if reason is not None:
             return None, reason, None
-        if k.sent >= k.c["FlowsPerRound"]:
+        if k.sent >= PER_ROUND:
             return None, None, None
         return self.recipient(f, flow)[0], refusal, decision
 
