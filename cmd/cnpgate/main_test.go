@@ -70,7 +70,12 @@ func cnpgate(t *testing.T, dir string, args ...string) ran {
 // within runs a command line in this process, which spares a test of many of them the starts. There is no sandbox here, and there may be DPDK.
 func within(t *testing.T, dir string, args ...string) ran {
 	t.Helper()
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(dir)
+	defer t.Chdir(before)
 	var stdout, stderr bytes.Buffer
 	c := root()
 	c.SetArgs(args)
