@@ -75,12 +75,12 @@ func TestExamples(t *testing.T) {
 		{"tap-single.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged + mirrored, []string{check + "tap-single.yaml", start + "tap-single.yaml" + inBack}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			show := "bin/cnpgate show notifications --outcome observed -o json"
+			show := "bin/cnpgate show notifications --follow --outcome observed -o json"
 			if len(c.operator)+1 > 5 {
 				t.Errorf("%d commands, expected at most 5", len(c.operator)+1)
 			}
 			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(c.operator, "\n") + load +
-				"for ((i = 0; i < 300; i++)); do\n" + show + " >shown 2>said && grep -q '\"kind\"' shown && break\nsleep 0.2\ndone\ncat shown >&3\n"
+				"for ((i = 0; i < 600; i++)); do [ -S /run/cnpgate/cnpgate.sock ] && break; sleep 0.1; done\ntimeout 60 " + show + " | head -n 1 >&3\n"
 			cmd := exec.Command("bash", "-c", script)
 			cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
@@ -89,16 +89,16 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s\n%s", err, out, log)
 			}
-			var answer struct {
-				Notifications []struct {
+			var first struct {
+				Notification struct {
 					Kind     string
 					SourceIP netip.Addr `json:"source_ip"`
 				}
 			}
-			if err := json.Unmarshal(shown, &answer); err != nil || len(answer.Notifications) == 0 {
+			if err := json.Unmarshal(shown, &first); err != nil {
 				t.Fatalf("%v\n%s\n%s\n%s", err, shown, out, log)
 			}
-			if n := answer.Notifications[0]; n.Kind != c.kind || n.SourceIP.String() != "198.18.0.1" {
+			if n := first.Notification; n.Kind != c.kind || n.SourceIP.String() != "198.18.0.1" {
 				t.Errorf("the first notification is %+v, expected %s about 198.18.0.1", n, c.kind)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/testkit/program"
 )
 
 // kubernetesRelease is whose OpenAPI documents the manifests are validated against.
@@ -168,6 +169,8 @@ func TestAgentManifestFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gateway := filepath.Join(t.TempDir(), "cnpgate")
+	program.Put(t, "..", gateway)
 	for _, all := range [][]byte{text, bytes.ReplaceAll(text, []byte("# - --"), []byte("- --"))} {
 		pod := at(t, documents(t, all)[1], "spec", "template", "spec")
 		if at(t, pod, "hostNetwork") != true || at(t, pod, "hostPID") != true {
@@ -189,7 +192,7 @@ func TestAgentManifestFits(t *testing.T) {
 			}
 			line = append(line, word.(string))
 		}
-		out, _ := exec.Command("go", append([]string{"run", "-tags", "nodpdk", "../cmd/cnpgate"}, line[1:]...)...).CombinedOutput() // fails, as there is no key
+		out, _ := exec.Command(gateway, line[1:]...).CombinedOutput() // fails, as there is no key
 		if want := "the host's key: open /nonexistent: no such file"; !strings.Contains(string(out), want) {
 			t.Errorf("%q ends with %s, expected %q", line, out, want)
 		}

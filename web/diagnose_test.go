@@ -24,6 +24,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
@@ -170,7 +171,7 @@ func large(t *testing.T, size int) (path string) {
 // TestDiagnoseLarge: while a large capture is read, the page draws and says how far it is; Cancel ends that, and the next capture is read.
 // CNPGATE_LARGE is another size for it, bytes.
 func TestDiagnoseLarge(t *testing.T) {
-	size := 100_000_000
+	size := 40_000_000*effort.Short + 40_000_000*effort.Race + 100_000_000*effort.Long
 	if text := os.Getenv("CNPGATE_LARGE"); text != "" {
 		var err error
 		if size, err = strconv.Atoi(text); err != nil {

@@ -26,9 +26,15 @@ func TestMain(m *testing.M) {
 // open opens a file of the page, served with its headers.
 func open(t *testing.T, file string, v browser.View) *browser.Page {
 	t.Helper()
+	return browser.Open(t, served(t)+file, v)
+}
+
+// served is the address at which the page is served with its headers, with a slash at its end.
+func served(t *testing.T) string {
+	t.Helper()
 	server := httptest.NewServer(Handler(os.DirFS(browser.Build(t, ".."))))
 	t.Cleanup(server.Close)
-	return browser.Open(t, server.URL+"/"+file, v)
+	return server.URL + "/"
 }
 
 const (
@@ -225,16 +231,20 @@ func TestPauseThenAnother(t *testing.T) {
 	p.Wait(shown)
 	browser.Eval[bool](p, `document.getElementById("restart").click(), true`)
 	p.Wait(playing)
+	here := browser.Eval[string](p, "location.origin")
 	p.Go("about:blank")
-	p = open(t, "index.html#scenario=incast-1ms&pause=1", laptop)
+	p.Go(here + "/index.html#scenario=incast-1ms&pause=1")
 	p.Wait(shown + ` && [...document.querySelector("canvas.picture").getContext("2d").getImageData(0, 0, 200, 200).data].some((v) => v > 0)`)
 	p.NoErrors()
 }
 
 // TestSameAxes: the plots of both panes have the same axes, and begin at the same height.
 func TestSameAxes(t *testing.T) {
+	url, p := served(t), browser.Open(t, "about:blank", laptop)
 	for _, width := range []int64{1440, 768} {
-		p := open(t, "index.html#scenario=incast-10ms&t=12000000&pause=1", browser.View{Width: width, Height: 900, Still: true})
+		p.Go("about:blank")
+		p.Look(browser.View{Width: width, Height: 900, Still: true})
+		p.Go(url + "index.html#scenario=incast-10ms&t=12000000&pause=1")
 		p.Wait(shown)
 		tops := browser.Eval[[][]float64](p, `[...document.querySelectorAll(".plots")].map((h) => [...h.querySelectorAll(".u-over")].map((e) => e.getBoundingClientRect().top))`)
 		if len(tops) != 2 || len(tops[0]) != 4 || !slices.Equal(tops[0], tops[1]) {
@@ -275,10 +285,9 @@ func TestPolicy(t *testing.T) {
 	}
 	alone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(single) }))
 	t.Cleanup(alone.Close)
-	for name, p := range map[string]*browser.Page{
-		"playground": open(t, "index.html"+paused, laptop), "live": open(t, "live.html", laptop), "diagnosis": open(t, "diagnose.html", laptop),
-		"single file": browser.Open(t, alone.URL, laptop),
-	} {
+	url, p := served(t), browser.Open(t, "about:blank", laptop)
+	for name, page := range map[string]string{"playground": url + "index.html" + paused, "live": url + "live.html", "diagnosis": url + "diagnose.html", "single file": alone.URL} {
+		p.Go(page)
 		if name == "playground" || name == "single file" {
 			p.Wait(shown)
 		}

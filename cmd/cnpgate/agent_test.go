@@ -13,18 +13,6 @@ import (
 	"github.com/cnpgate/cnpgate/fleet"
 )
 
-// command runs a command line.
-func agentLine(t *testing.T, words ...string) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	c := root()
-	c.SetArgs(append([]string{"agent"}, words...))
-	c.SetOut(&out)
-	c.SetErr(&out)
-	err := c.Execute()
-	return out.String(), err
-}
-
 // TestAgentMistakes: what is wrong in a command line is said, and what was expected.
 func TestAgentMistakes(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
@@ -59,9 +47,8 @@ func TestAgentMistakes(t *testing.T) {
 		"show -o yaml":                            "text or json",
 		"run --socket x --interval 2m":            "expected 10ms to 1m",
 	} {
-		out, err := agentLine(t, strings.Fields(line)...)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("agent %s: %v, expected %q; %s", line, err, want, out)
+		if got := within(t, t.TempDir(), append([]string{"agent"}, strings.Fields(line)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("agent %s: %+v, expected %q", line, got, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestInitRefuses(t *testing.T) {
 		{"--fabric lo --wan b", "--fabric: interface lo isn't an Ethernet interface"},
 		{"--fabric a-name-that-is-too-long --wan b", "expected a name of 1 to 15 characters"},
 	} {
-		r := cnpgate(t, dir, append(strings.Fields("init -o gw.yaml --force"), strings.Fields(c.args)...)...)
+		r := within(t, dir, append(strings.Fields("init -o gw.yaml --force"), strings.Fields(c.args)...)...)
 		if r.status != 1 || r.stdout != "" || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("init %s: exit status %d, expected 1 and %q:\n%s%s", c.args, r.status, c.says, r.stdout, r.stderr)
 		}

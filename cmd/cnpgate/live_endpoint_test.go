@@ -47,7 +47,7 @@ const (
 	bothArgs     = " --qps 4 --mtu 4096 --rtt 2ms -o json --progress"
 	receiverArgs = "endpoint receive -i b1 --address fd00:18::1 --mac 02:00:00:18:00:01 --no-cnp" + bothArgs
 	senderArgs   = "endpoint send -i a1 --address fd00:18::2 --peer fd00:18::1 --peer-mac 02:00:00:18:00:01 --trust fd00:18::fe" +
-		" --rate 300Mbps --duration 3s --timeout 500ms" + bothArgs
+		" --rate 300Mbps --duration 2s --timeout 500ms" + bothArgs
 )
 
 // outcome is the result of a run.
@@ -90,9 +90,7 @@ func runEndpoints(t *testing.T, program, format string, settings ...string) (o o
 	t.Helper()
 	t.Run(cmp.Or(format, "off"), func(t *testing.T) {
 		enterNamespace(t)
-		for _, iface := range []string{"a0", "a1", "b0", "b1"} {
-			ip(t, "link set "+iface+" mtu 4300")
-		}
+		setMTU(t, 4300, "a0", "a1", "b0", "b1")
 		var sending *os.File
 		var receiver *endpointProcess
 		elsewhere(t, "a1", func() { sending = namespace(t) })
@@ -233,9 +231,7 @@ func TestLiveRDMACM(t *testing.T) {
 	}
 	program := liveBinary(t)
 	enterNamespace(t)
-	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
-		ip(t, "link set "+iface+" mtu 4300")
-	}
+	setMTU(t, 4300, "a0", "a1", "b0", "b1")
 	var sending *os.File
 	var receiver *endpointProcess
 	elsewhere(t, "a1", func() { sending = namespace(t) })
@@ -244,7 +240,7 @@ func TestLiveRDMACM(t *testing.T) {
 	here := namespace(t)
 	for range 2 {
 		enter(t, sending)
-		sender := startEndpoint(t, program, strings.Replace(senderArgs, "--rate 300Mbps --duration 3s", "--rate 50Mbps --duration 1s", 1)+" --cm")
+		sender := startEndpoint(t, program, strings.Replace(senderArgs, "--rate 300Mbps --duration 2s", "--rate 50Mbps --duration 1s", 1)+" --cm")
 		enter(t, here)
 		r := sender.ends()
 		if r.CM == nil || r.CM.Established != 4 || r.CM.Ended["closed"] != 4 || r.Messages == 0 || r.Sent.Retransmitted != 0 {

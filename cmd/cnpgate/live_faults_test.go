@@ -345,7 +345,7 @@ func TestLiveConfigFile(t *testing.T) {
 	}
 	ask := func(line ...string) ran {
 		t.Helper()
-		return cnpgate(t, p.dir, append(line, "--socket", filepath.Join(p.dir, "other.sock"))...)
+		return within(t, p.dir, append(line, "--socket", filepath.Join(p.dir, "other.sock"))...)
 	}
 	if got := ask("show", "health"); got.status != 0 || got.stdout != "healthy\n" {
 		t.Errorf("%+v", got)

@@ -49,16 +49,23 @@ func makeWire(t *testing.T, side string) {
 func addWire(t *testing.T, side string) {
 	t.Helper()
 	ip(t, fmt.Sprintf("link add %s0 type veth peer name %s1", side, side))
-	for _, name := range []string{side + "0", side + "1"} {
-		shell(t, "sysctl", "-qw", "net.ipv6.conf."+name+".disable_ipv6=1")
+	withoutIPv6(t, side+"0", side+"1")
+}
+
+// withoutIPv6 keeps the kernel from sending by interfaces in the thread's namespace.
+func withoutIPv6(t *testing.T, interfaces ...string) {
+	t.Helper()
+	for _, name := range interfaces {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // switchOn returns when both ends have a link, which the kernel says a little later.
 func switchOn(t *testing.T, side string) {
 	t.Helper()
-	ip(t, "link set "+side+"0 up")
-	ip(t, "link set "+side+"1 up")
+	ip(t, "link set "+side+"0 up", "link set "+side+"1 up")
 	for _, name := range []string{side + "0", side + "1"} {
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 			if i, err := net.InterfaceByName(name); err == nil && i.Flags&net.FlagRunning != 0 {
@@ -71,9 +78,24 @@ func switchOn(t *testing.T, side string) {
 	}
 }
 
-func ip(t *testing.T, line string) {
+// ip carries out lines of ip(8), in one process.
+func ip(t *testing.T, lines ...string) {
 	t.Helper()
-	shell(t, "ip", strings.Fields(line)...)
+	c := exec.Command("ip", "-batch", "-")
+	c.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("ip %q: %v\n%s", lines, err, out)
+	}
+}
+
+// setMTU sets the MTU of interfaces.
+func setMTU(t *testing.T, mtu int, interfaces ...string) {
+	t.Helper()
+	var lines []string
+	for _, name := range interfaces {
+		lines = append(lines, fmt.Sprintf("link set %s mtu %d", name, mtu))
+	}
+	ip(t, lines...)
 }
 
 func shell(t *testing.T, name string, args ...string) {

@@ -43,9 +43,7 @@ func firstNotification(t *testing.T, mirrors int) {
 	flags := []string{"init", "--fabric", "a0", "--wan", "b0", "--listen", "2s", "--rate", "100Mbps"}
 	if tap {
 		flags = append(flags, "--tap")
-		for _, line := range []string{"link add br0 type bridge mcast_snooping 0", "link set br0 mtu 4300 up", "link set a0 master br0", "link set b0 master br0"} {
-			ip(t, line)
-		}
+		ip(t, "link add br0 type bridge mcast_snooping 0", "link set br0 mtu 4300 up", "link set a0 master br0", "link set b0 master br0")
 	}
 	if mirrors == 1 {
 		addWire(t, "m")
@@ -54,16 +52,14 @@ func firstNotification(t *testing.T, mirrors int) {
 		ip(t, "link set br0 type bridge ageing_time 0")
 		flags = []string{"init", "--fabric", "m1", "--tap", "--hosts", "fd00:18::2/128", "--listen", "2s", "--rate", "100Mbps"}
 	}
-	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
-		ip(t, "link set "+iface+" mtu 4300")
-	}
+	setMTU(t, 4300, "a0", "a1", "b0", "b1")
 	here := namespace(t)
 	elsewhere(t, "b1", func() { startEndpoint(t, program, receiverArgs) })
 	// Without a bridge nothing forwards yet: the sender gives up and is started again, until something does.
 	dir := t.TempDir()
 	put(t, dir, "again", []byte(`while :; do setpriv --pdeathsig KILL "$@"; sleep 0.1; done`))
 	elsewhere(t, "a1", func() {
-		args := strings.NewReplacer("--duration 3s", "--duration 2m", "--timeout 500ms", "--timeout 1s").Replace(senderArgs)
+		args := strings.NewReplacer("--duration 2s", "--duration 2m", "--timeout 500ms", "--timeout 1s").Replace(senderArgs)
 		startEndpoint(t, "sh", filepath.Join(dir, "again")+" "+program+" "+args)
 	})
 	enter(t, here)
@@ -76,7 +72,7 @@ func firstNotification(t *testing.T, mirrors int) {
 	}
 	p := startFile(t, program, dir, file)
 	for time.Since(begin) < firstAnswer {
-		r := finished(t, exec.Command(program, "show", "notifications", "--socket", socket, "--outcome", "observed", "-o", "json"))
+		r := within(t, dir, "show", "notifications", "--socket", socket, "--outcome", "observed", "-o", "json")
 		var answer struct{ Notifications []report.Notification }
 		if err := json.Unmarshal([]byte(r.stdout), &answer); err != nil {
 			t.Fatalf("%v\n%s%s", err, r.stdout, r.stderr)

@@ -58,7 +58,7 @@ func elsewhere(t *testing.T, name string, f func()) {
 	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
 		t.Fatal(err)
 	}
-	shell(t, "sysctl", "-qw", "net.ipv6.conf."+name+".disable_ipv6=1")
+	withoutIPv6(t, name)
 	ip(t, "link set "+name+" up")
 	f()
 	if err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); err != nil {

@@ -53,7 +53,10 @@ func asks[T any](o *operator, what string, shows func(*T) bool, args ...string) 
 	o.t.Helper()
 	var text string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		text = o.does(append(args, "-o", "json")...)
+		r := within(o.t, o.dir, append(args, "-o", "json", "--socket", o.socket)...)
+		if text = r.stdout; r.status != 0 {
+			o.t.Fatalf("cnpgate %s: exit status %d\n%s%s", strings.Join(args, " "), r.status, text, r.stderr)
+		}
 		answer := new(T)
 		if err := json.Unmarshal([]byte(text), answer); err != nil {
 			o.t.Fatalf("%v\n%s", err, text)
@@ -127,9 +130,7 @@ func TestLiveOperator(t *testing.T) {
 	}
 	program := liveBinary(t)
 	enterNamespace(t)
-	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
-		ip(t, "link set "+iface+" mtu 4300")
-	}
+	setMTU(t, 4300, "a0", "a1", "b0", "b1")
 	var fabric, wan *os.File
 	elsewhere(t, "a1", func() { fabric = namespace(t) })
 	elsewhere(t, "b1", func() { wan = namespace(t) })

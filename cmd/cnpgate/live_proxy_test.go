@@ -58,7 +58,7 @@ var (
 	senderMAC, receiverMAC = [6]byte{2, 0, 0, 0x18, 0, 2}, [6]byte{2, 0, 0, 0x18, 0, 1}
 
 	proxySender = "endpoint send -i a1 --address %[1]s --mac 02:00:00:18:00:02 --peer %[2]s --trust %[2]s --peer-mac 02:00:00:18:00:01" +
-		" --qps 3 --first-qp 0x123 --peer-first-qp 0x456 --mtu 4096 --rtt 2ms --rate 60Mbps --duration 2s --timeout 500ms -o json --progress"
+		" --qps 3 --first-qp 0x123 --peer-first-qp 0x456 --mtu 4096 --rtt 2ms --rate 60Mbps --duration 1s --timeout 500ms -o json --progress"
 	proxyReceiver = "endpoint receive -i b1 --address %s --mac 02:00:00:18:00:01 --no-cnp" +
 		" --qps 3 --first-qp 0x456 --peer-first-qp 0x123 --mtu 4096 --rtt 2ms -o json --progress"
 )
@@ -87,9 +87,7 @@ func TestLiveProxy(t *testing.T) {
 				for _, side := range []string{"m", "t", "u"} {
 					makeWire(t, side)
 				}
-				for _, iface := range []string{"a0", "a1", "m0", "m1", "t0", "t1", "u0", "u1", "b0", "b1"} {
-					ip(t, "link set "+iface+" mtu 4400")
-				}
+				setMTU(t, 4400, "a0", "a1", "m0", "m1", "t0", "t1", "u0", "u1", "b0", "b1")
 				prefix := hostPrefix(c.sender)
 				near := startProvider(openWire(t, "m1"), openWire(t, "t0"), through.near)
 				far := startProvider(openWire(t, "b0"), openWire(t, "u1"), through.far)

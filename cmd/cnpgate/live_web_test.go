@@ -85,9 +85,7 @@ func TestLiveWeb(t *testing.T) {
 	enterNamespace(t)
 	here := namespace(t)
 	ip(t, "link set lo up")
-	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
-		ip(t, "link set "+iface+" mtu 4300")
-	}
+	setMTU(t, 4300, "a0", "a1", "b0", "b1")
 	var fabric, wan *os.File
 	elsewhere(t, "a1", func() { fabric = namespace(t) })
 	elsewhere(t, "b1", func() { wan = namespace(t) })

@@ -21,18 +21,23 @@ func main() {
 		}
 		return confine(c, args)
 	}
+	os.Exit(execute(c))
+}
+
+// execute carries out a command line, prints what is wrong, and returns the exit status.
+func execute(c *cobra.Command) (status int) {
 	err := c.Execute()
 	if err == nil {
-		return
+		return 0
 	}
-	status := 1
+	status = 1
 	if e := (*exitError)(nil); errors.As(err, &e) {
 		status = e.status
 	}
 	if status != interrupted && err.Error() != "" {
-		fmt.Fprintln(os.Stderr, errorText(err, inJournal()))
+		fmt.Fprintln(c.ErrOrStderr(), errorText(err, inJournal()))
 	}
-	os.Exit(status)
+	return status
 }
 
 // errorText is what is printed of an error: in the journal each line with the priority of errors.

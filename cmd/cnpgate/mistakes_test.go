@@ -192,7 +192,7 @@ func TestMistakes(t *testing.T) {
 		{words("endpoint receive -i x --address 10.0.0.1 --rate 1gbps"), `--rate: "1gbps" is not a rate; did you mean 1Gbps?`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			got := cnpgate(t, dir, c.args...)
+			got := within(t, dir, c.args...)
 			if got.status != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "cnpgate: "+c.want) {
 				t.Errorf("exit status %d\nstdout: %s\nstderr: %s\nwant    cnpgate: %s", got.status, got.stdout, got.stderr, c.want)
 			}
@@ -223,7 +223,7 @@ func TestConfigurationMistakes(t *testing.T) {
 				t.Fatalf("no %q", c.old)
 			}
 			put(t, dir, "bad.yaml", []byte(text))
-			if got := cnpgate(t, dir, "check", "bad.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, ": "+c.want) {
+			if got := within(t, dir, "check", "bad.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, ": "+c.want) {
 				t.Errorf("exit status %d\nstdout: %s\nstderr: %s\nwant    %s", got.status, got.stdout, got.stderr, c.want)
 			}
 		})
@@ -265,7 +265,7 @@ func TestHelpfulCommands(t *testing.T) {
 			if strings.HasSuffix(c.args, " ") {
 				args = append(args, "") // the word to complete
 			}
-			if got := cnpgate(t, dir, args...); got.status != 0 || !strings.Contains(got.stdout, c.stdout) {
+			if got := within(t, dir, args...); got.status != 0 || !strings.Contains(got.stdout, c.stdout) {
 				t.Errorf("exit status %d\nstdout: %s\nwant    %s\nstderr: %s", got.status, got.stdout, c.stdout, got.stderr)
 			}
 		})

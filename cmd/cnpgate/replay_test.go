@@ -217,7 +217,7 @@ func TestReplayFlags(t *testing.T) {
 		"2 captures are given, expected one":      {"--health", "--web", "in.pcap", "in.pcap"},
 		"expected a loopback address and a port":  {"--health", "--web", "--listen", "192.0.2.1:80"},
 	} {
-		if got := cnpgate(t, dir, append([]string{"replay"}, args...)...); got.status == 0 || !strings.Contains(got.stderr, want) {
+		if got := within(t, dir, append([]string{"replay"}, args...)...); got.status == 0 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%q: exit status %d, %q; expected %q", args, got.status, got.stderr, want)
 		}
 	}

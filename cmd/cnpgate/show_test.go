@@ -265,7 +265,7 @@ func TestShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, "api.yaml", []byte(goodConfig+"management: {listen: \"unix:"+filepath.Join(dir, "gw.sock")+"\"}\n"))
-	own := cnpgate(t, dir, "version").stdout
+	own := within(t, dir, "version").stdout
 	for _, c := range []struct {
 		args           string
 		status         int
@@ -341,7 +341,7 @@ func TestShow(t *testing.T) {
 		{"show flow", 1, "", `unknown command "flow"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			got := cnpgate(t, dir, strings.Fields(c.args)...)
+			got := within(t, dir, strings.Fields(c.args)...)
 			if got.status != c.status || got.stdout != c.stdout || !tells(got.stderr, c.stderr) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nwant    %s\nstderr: %s\nwant    %s", got.status, c.status, got.stdout, c.stdout,
 					got.stderr, c.stderr)

@@ -232,7 +232,7 @@ func TestExplain(t *testing.T) {
 		{"10.1.0.1 10.9.0.9 --socket none.sock", 1, "", "no socket at none.sock"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			got := cnpgate(t, dir, append([]string{"explain"}, strings.Fields(c.args)...)...)
+			got := within(t, dir, append([]string{"explain"}, strings.Fields(c.args)...)...)
 			if got.status != c.status || got.stdout != c.stdout || !tells(got.stderr, c.stderr) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nwant    %s\nstderr: %s\nwant    %s", got.status, c.status, got.stdout, c.stdout, got.stderr, c.stderr)
 			}

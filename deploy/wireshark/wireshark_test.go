@@ -48,6 +48,38 @@ func dissected(t *testing.T, args ...string) string {
 	return plain(t, append([]string{"-X", "lua_script:cnpgate.lua"}, args...)...)
 }
 
+// golden are the fields of the golden notifications, by the name of each, as the dissector shows them with preferences.
+func golden(t *testing.T, preferences ...string) map[string]map[string]string {
+	t.Helper()
+	key := strings.Join(preferences, ", ")
+	if shown[key] != nil {
+		return shown[key] // a start of tshark takes a second
+	}
+	fields := []string{"_ws.col.Protocol", "_ws.col.Info"}
+	for _, name := range append(columns(), "object.timestamp", "object.path", "object.device") {
+		fields = append(fields, "cnpgate."+name)
+	}
+	args := []string{"-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-E", "aggregator=;"}
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	for _, p := range preferences {
+		args = append(args, "-o", "cnpgate."+p)
+	}
+	all := map[string]map[string]string{}
+	for i, line := range lines(dissected(t, args...)) {
+		frame := map[string]string{}
+		for f, text := range line {
+			frame[strings.TrimPrefix(fields[f], "cnpgate.")] = text
+		}
+		all[notifications.All[i].Name] = frame
+	}
+	shown[key] = all
+	return all
+}
+
+var shown = map[string]map[string]map[string]string{}
+
 // lines are the fields of each frame; the last field of a line is never missing.
 func lines(out string) [][]string {
 	var all [][]string
@@ -111,27 +143,26 @@ func number(s string) string {
 	return s
 }
 
-// TestFields: the dissector shows each field of every golden notification with its value, and no other fields.
-func TestFields(t *testing.T) {
-	columns := []string{"kind"}
+// columns are the dissector's names of all fields that a golden notification has.
+func columns() []string {
+	all := []string{"kind"}
 	for _, name := range flags {
-		columns = append(columns, name)
+		all = append(all, name)
 	}
 	for _, name := range names {
 		switch name {
 		case "ppfc.congested_destination", "proxy.source", "proxy.destination":
-			columns = append(columns, name+"4", name+"6")
+			all = append(all, name+"4", name+"6")
 		default:
-			columns = append(columns, name)
+			all = append(all, name)
 		}
 	}
-	args := []string{"-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-E", "aggregator=;"}
-	for _, c := range columns {
-		args = append(args, "-e", "cnpgate."+c)
-	}
-	said := map[string][][]string{"ppfc": lines(dissected(t, append(args, "-o", "cnpgate.extension:PPFC")...))}
-	said["none"] = lines(dissected(t, args...))
-	said["long-haul"] = said["none"]
+	return all
+}
+
+// TestFields: the dissector shows each field of every golden notification with its value, and no other fields.
+func TestFields(t *testing.T) {
+	said := map[string]map[string]map[string]string{"ppfc": golden(t, "extension:PPFC"), "none": golden(t), "long-haul": golden(t)}
 	seen := map[string]bool{}
 	for i := range notifications.All {
 		g := &notifications.All[i]
@@ -156,8 +187,8 @@ func TestFields(t *testing.T) {
 			}
 			want[name] = append(want[name], text)
 		}
-		for c, name := range columns {
-			got := strings.Split(said[g.Extension][i][c], ";")
+		for _, name := range columns() {
+			got := strings.Split(said[g.Extension][g.Name][name], ";")
 			for i := range got {
 				got[i] = number(got[i])
 			}
@@ -188,16 +219,17 @@ func TestColumns(t *testing.T) {
 		"ppfc-v4-pause":               "ppfc Pause 500 us Destination=10.0.0.4 Port=2 DestQP=200",
 		"proxy-notification-v4":       "proxy-notification Level=5 Flow=10.0.0.1,52769,10.0.0.4,4791,protocol 17",
 	}
-	args := []string{"-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"}
-	without := lines(plain(t, args...))
-	said := map[string][][]string{"ppfc": lines(dissected(t, append(args, "-o", "cnpgate.extension:PPFC")...))}
-	said["none"] = lines(dissected(t, args...))
-	said["long-haul"] = said["none"]
+	without := lines(plain(t, "-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info", "-e", "_ws.malformed"))
+	said := map[string]map[string]map[string]string{"ppfc": golden(t, "extension:PPFC"), "none": golden(t), "long-haul": golden(t)}
 	checked := 0
 	for i := range notifications.All {
 		g := &notifications.All[i]
 		protocol, is := protocols[g.Kind]
-		got := said[g.Extension][i]
+		if without[i][2] != "" {
+			t.Errorf("%s is malformed without the dissector", g.Name)
+		}
+		frame := said[g.Extension][g.Name]
+		got := []string{frame["_ws.col.Protocol"], frame["_ws.col.Info"]}
 		switch {
 		case !is:
 			if got[0] != without[i][0] || got[1] != without[i][1] {
@@ -221,47 +253,40 @@ func TestColumns(t *testing.T) {
 	if checked != len(infos) {
 		t.Errorf("%d of %d golden notifications found", checked, len(infos))
 	}
-	cut := notifications.Find("long-haul-cnp-icmpv6").Bytes()[:60]
-	if got := dissected(t, "-r", frame(t, cut), "-T", "fields", "-e", "_ws.col.Info"); got != "long-haul-cnp-icmpv6 Rate Reduce Level=180 [short]\n" {
-		t.Errorf("cut in its fields: Info is %q", got)
-	}
 }
 
 // TestObjects: the objects of the Long-haul CNP's class by what they mean, and only those.
 func TestObjects(t *testing.T) {
-	args := []string{"-T", "fields", "-e", "cnpgate.object.timestamp", "-e", "cnpgate.object.path", "-e", "cnpgate.object.device"}
-	for _, c := range []struct{ golden, want string }{
-		{"long-haul-cnp-v4-objects", "Aug  7, 2025 17:01:52.500000000 UTC\t000102030405060708\tgwü-1\n"},
-		{"long-haul-cnp-icmpv6-objects", "Aug  7, 2025 17:01:52.000000000 UTC\t\tA\n"},
+	for name, want := range map[string]string{
+		"long-haul-cnp-v4-objects":     "Aug  7, 2025 17:01:52.500000000 UTC\t000102030405060708\tgwü-1",
+		"long-haul-cnp-icmpv6-objects": "Aug  7, 2025 17:01:52.000000000 UTC\t\tA",
 	} {
-		file := frame(t, notifications.Find(c.golden).Bytes())
-		if got := dissected(t, append(args, "-r", file)...); got != c.want {
-			t.Errorf("%s: %q, want %q", c.golden, got, c.want)
-		}
-		if got := dissected(t, append(args, "-r", file, "-o", "cnpgate.object_class:246")...); got != "\t\t\n" {
-			t.Errorf("%s: %q of another class", c.golden, got)
+		for i, frames := range []map[string]map[string]string{golden(t), golden(t, "object_class:246")} {
+			frame := frames[name]
+			if got := frame["object.timestamp"] + "\t" + frame["object.path"] + "\t" + frame["object.device"]; got != []string{want, "\t\t"}[i] {
+				t.Errorf("%s: %q, want %q, and none if the class is another one", name, got, want)
+			}
 		}
 	}
 }
 
-// TestPreferences: each code point can be another one.
+// TestPreferences: each code point can be another one. A start of tshark has all that don't touch the same notification.
 func TestPreferences(t *testing.T) {
-	for _, c := range []struct{ golden, preference, want string }{
-		{"fast-cnp", "option_type:159, trace_option_type:159", "standard-cnp\n"},
-		{"fast-cnp-preallocated-trace", "option_type:159", "fast-cnp\n"},
-		{"fast-cnp", "trace_option_type:159", "fast-cnp\n"},
-		{"long-haul-cnp-icmpv6", "icmpv6_type:201", "\n"},
-		{"proxy-notification-v4", "proxy_port:1021", "\n"},
-		{"long-haul-cnp-v4", "extension:PPFC", "ppfc\n"},
-		{"ppfc-v4-pause", "extension:Long-haul CNP", "long-haul-cnp\n"},
-		{"long-haul-cnp-v4", "extension:Neither", "standard-cnp\n"},
+	for _, c := range []struct {
+		preferences []string
+		want        map[string]string // kinds
+	}{
+		{[]string{"option_type:159", "trace_option_type:159", "icmpv6_type:201", "proxy_port:1021", "extension:Long-haul CNP"}, map[string]string{
+			"fast-cnp": "standard-cnp", "long-haul-cnp-icmpv6": "", "proxy-notification-v4": "", "long-haul-cnp-v4": "long-haul-cnp", "ppfc-v4-pause": "long-haul-cnp"}},
+		{[]string{"option_type:159", "extension:PPFC"}, map[string]string{
+			"fast-cnp-preallocated-trace": "fast-cnp", "long-haul-cnp-icmpv6": "long-haul-cnp-icmpv6", "proxy-notification-v4": "proxy-notification", "long-haul-cnp-v4": "ppfc"}},
+		{[]string{"trace_option_type:159", "extension:Neither"}, map[string]string{"fast-cnp": "fast-cnp", "long-haul-cnp-v4": "standard-cnp"}},
 	} {
-		args := []string{"-r", frame(t, notifications.Find(c.golden).Bytes()), "-T", "fields", "-e", "cnpgate.kind"}
-		for p := range strings.SplitSeq(c.preference, ", ") {
-			args = append(args, "-o", "cnpgate."+p)
-		}
-		if got := dissected(t, args...); got != c.want {
-			t.Errorf("%s with %s: %q, want %q", c.golden, c.preference, got, c.want)
+		frames := golden(t, c.preferences...)
+		for name, want := range c.want {
+			if got := frames[name]["kind"]; got != want {
+				t.Errorf("%s with %v: %q, want %q", name, c.preferences, got, want)
+			}
 		}
 	}
 }
@@ -322,9 +347,6 @@ func TestCaptures(t *testing.T) {
 	if without := plain(t, "-r", file, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"); malformed != without {
 		t.Errorf("malformed are %q, without the dissector %q", malformed, without)
 	}
-	if out := plain(t, "-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-Y", "_ws.malformed"); out != "" {
-		t.Errorf("golden notifications are malformed without the dissector:\n%s", out)
-	}
 }
 
 // decoded are the kinds that cnpgate decode finds, by frame number, and which of them it refuses.
@@ -362,7 +384,7 @@ func decoded(t *testing.T, file string) (kinds map[string]string, refused map[st
 	return kinds, refused
 }
 
-// TestCaptured: for a frame captured in part, the dissector shows no wrong octets as an ICRC, and reports that octets are missing.
+// TestCaptured: for a frame captured in part, the dissector shows no wrong octets as an ICRC, and reports that octets are missing, also in Info.
 func TestCaptured(t *testing.T) {
 	header := notifications.Pcap(nil)
 	pcap := bytes.Clone(header)
@@ -376,14 +398,20 @@ func TestCaptured(t *testing.T) {
 			pcap = append(pcap, one...)
 		}
 	}
+	cut := notifications.Find("long-haul-cnp-icmpv6").Bytes()[:60]
+	pcap = append(pcap, notifications.Pcap([][]byte{cut})[len(header):]...)
 	path := filepath.Join(t.TempDir(), "in.pcap")
 	if err := os.WriteFile(path, pcap, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said := lines(dissected(t, "-r", path, "-T", "fields", "-e", "cnpgate.icrc", "-e", "cnpgate.short", "-e", "cnpgate.kind"))
-	if len(said) != len(names) {
-		t.Fatalf("%d frames, want %d", len(said), len(names))
+	said := lines(dissected(t, "-r", path, "-T", "fields", "-e", "cnpgate.icrc", "-e", "cnpgate.short", "-e", "cnpgate.kind", "-e", "_ws.col.Info"))
+	if len(said) != len(names)+1 {
+		t.Fatalf("%d frames, want %d", len(said), len(names)+1)
 	}
+	if got := said[len(names)][3]; got != "long-haul-cnp-icmpv6 Rate Reduce Level=180 [short]" {
+		t.Errorf("cut in its fields: Info is %q", got)
+	}
+	said = said[:len(names)]
 	for i, l := range said {
 		whole := i%12 == 0
 		if (l[0] != "") != whole || (l[1] == "") != whole || l[2] == "" {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // pingPong is what the kernel and an endpoint play: each sends a message when the other's has come.
 const (
-	rounds      = 200
+	rounds      = 50*effort.Short + 50*effort.Race + 200*effort.Long // the PSNs wrap after 16 packets, and one of 41 frames is lost
 	endpointMAC = "02:00:00:00:00:01"
 )
 
@@ -92,13 +93,18 @@ func (k *kernelPeer) connect(program string, transport endpoint.Transport, qp ui
 	const psn = 0xfffff0     // wraps
 	const qKey = 0x1111_1111 // of ibv_ud_pingpong
 	const gid = "00000000000000000000ffffc6120001"
-	server := fmt.Sprintf("(timeout 200 %s -d rxe0 -g 1 -s %d -n %d -p %d >/tmp/server%d 2>&1; echo $? >/tmp/status%d) & sleep 2",
-		program, k.bytes, rounds, k.port, k.port, k.port)
-	client := fmt.Sprintf("((printf '0000:%06x:%06x:%s\\000'; sleep 2; printf 'done\\000'; sleep 1) | nc 127.0.0.1 %d >/tmp/client%d)", qp, psn, gid, k.port, k.port)
+	server := fmt.Sprintf("(timeout 200 %s -d rxe0 -g 1 -s %d -n %d -p %d >/tmp/server%d 2>&1; echo $? >/tmp/status%d) & until grep -q :%04X.*' 0A ' /proc/net/tcp*; do sleep 0.1; done",
+		program, k.bytes, rounds, k.port, k.port, k.port, k.port)
+	answered := fmt.Sprintf("[ -s /tmp/client%d ]", k.port)
+	client := fmt.Sprintf("((printf '0000:%06x:%06x:%s\\000'; until %s; do sleep 0.1; done; printf 'done\\000'; sleep 1) | nc 127.0.0.1 %d >/tmp/client%d) &",
+		qp, psn, gid, answered, k.port, k.port)
 	for _, command := range []string{server, client} {
 		if _, err := k.g.Run(command); err != nil {
 			k.t.Fatal(err)
 		}
+	}
+	if err := k.g.Until(answered); err != nil {
+		k.t.Fatal(err)
 	}
 	answer, _ := k.g.Run(fmt.Sprintf("tr -d '\\000' </tmp/client%d", k.port))
 	var lid, peerQP, peerPSN uint32
