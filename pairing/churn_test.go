@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 )
 
@@ -14,7 +15,7 @@ import (
 // time, changing maps, and readers that find flows. Every usable answer is true, by a map or by evidence. Run it with the race detector.
 func TestWorkersUnderChurn(t *testing.T) {
 	const workers, flows = 4, 40
-	c := synth.Config{Connections: 96, Messages: 24, Seed: 9, Generations: 2, CM: true, Requesters: synth.FromBoth, IPv6: true,
+	c := synth.Config{Connections: 96 - 48*effort.Race, Messages: 24, Seed: 9, Generations: 2, CM: true, Requesters: synth.FromBoth, IPv6: true,
 		LossBefore: slightly, LossAfter: slightly, Attack: synth.Attack{Interval: 20_000, KnowsQPs: true, ACK: true, CNP: true, CM: true, Request: true}}
 	p, err := New(make([]byte, Size(workers*flows)), Config{Flows: workers * flows, Egress: []int{1, 0}, Aging: 60e9, Seed: 1})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 func zstandard(t *testing.T, b []byte) []byte {
@@ -28,7 +29,7 @@ func TestCutAnywhere(t *testing.T) {
 		"two files": append(three(), threeNg(t)...),
 	} {
 		before := 0
-		for n := range stream {
+		for n := 0; n < len(stream); n += 1 + 6*effort.Race {
 			lengths, err := all(bytes.NewReader(stream[:n]))
 			if len(lengths) < before {
 				t.Fatalf("%s: %d of %d bytes have %d frames, and one byte less has %d", name, n, len(stream), len(lengths), before)
@@ -44,7 +45,7 @@ func TestCutAnywhere(t *testing.T) {
 			}
 		}
 		if before < 2 && name != "zstd" {
-			t.Errorf("%s: without its last byte it has %d frames", name, before)
+			t.Errorf("%s: without its last bytes it has %d frames", name, before)
 		}
 	}
 }
