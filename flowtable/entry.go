@@ -66,6 +66,9 @@ func beginGo(e *entry, k *Key, now int64) {
 // end takes the flow from the entry.
 func (e *entry) end() { e.state.Store(e.state.Load() &^ liveBit) }
 
+// unused reports whether an entry with the state 0 has never had a flow: it has no source address. One whose generation has wrapped has the state 0, too.
+func (e *entry) unused() bool { return e.key[0].Load()|e.key[1].Load() == 0 }
+
 // is reports whether the entry was the flow with key k during the whole comparison. It returns the flow's state.
 func (e *entry) is(k *Key) (State, bool) {
 	before := State(e.state.Load())

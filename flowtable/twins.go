@@ -132,7 +132,7 @@ func (r *Reader) Twins(k *Key, out []Twin) int {
 func scan(r *Reader, k *[keyWords]uint64, out []Twin) (n int) {
 	for x := 1; x < len(r.entries) && n < len(out); x++ {
 		s := r.State(Index(x))
-		if s == 0 { // entries are first used in their order
+		if s == 0 && r.entries[x].unused() { // entries are first used in their order
 			return n
 		}
 		if x > maxWalk {

@@ -141,3 +141,23 @@ func TestTwinsReadWhileListed(t *testing.T) {
 		reading.Wait()
 	}
 }
+
+// TestTwinsBehindWrappedGeneration: an entry whose flow has ended with the generation 0 isn't taken for the first unused one.
+func TestTwinsBehindWrappedGeneration(t *testing.T) {
+	tab, err := New(make([]byte, Size(4)), Config{Capacity: 4, Aging: 100, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.entries[1].state.Store(^uint64(generationOne - 1)) // the next generation is 0
+	var first, second [1]Ref
+	tab.Lookup(records(keyOf(1)), 1000, first[:])
+	tab.Lookup(records(keyOf(2)), 1090, second[:])
+	tab.Sweep(1150)
+	if s := tab.State(first[0].Index); s != 0 || first[0].Index != 1 {
+		t.Fatalf("flow %d has the state %#x, want flow 1 ended with the generation 0", first[0].Index, s)
+	}
+	wantTwins(t, tab)
+	if k := keyOf(2); tab.Twins(&k, make([]Twin, 8)) != 1 {
+		t.Error("the flow behind it is not found")
+	}
+}
