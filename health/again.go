@@ -223,6 +223,22 @@ func (s *copies) end(c *Counts, sentAgain *Amount, next uint32) {
 	s.row = Amount{}
 }
 
+// lostOne is a request that counts as lost before it came here, as it was sent again.
+type lostOne struct {
+	psn uint32 // plus 1; 0: none
+	id  uint16 // of the one that was sent again
+}
+
+// lost is the note of a request that counts as lost; nil: there is none.
+func (r *repeat) lost(psn uint32) *lostOne {
+	for i := range r.lostOnes {
+		if r.lostOnes[i].psn == psn+1 {
+			return &r.lostOnes[i]
+		}
+	}
+	return nil
+}
+
 // cameAfterAll reports whether a request counts as lost, because it was sent again before it came. By its number it was sent before that, or the requester
 // can't have sent it alone.
 func (h *Half) cameAfterAll(p *Packet, what passed) bool {

@@ -155,22 +155,6 @@ func (r *repeat) noteLate(psn uint32) {
 	r.lates++
 }
 
-// lostOne is a request that counts as lost before it came here, as it was sent again.
-type lostOne struct {
-	psn uint32 // plus 1; 0: none
-	id  uint16 // of the one that was sent again
-}
-
-// lost is the note of a request that counts as lost; nil: there is none.
-func (r *repeat) lost(psn uint32) *lostOne {
-	for i := range r.lostOnes {
-		if r.lostOnes[i].psn == psn+1 {
-			return &r.lostOnes[i]
-		}
-	}
-	return nil
-}
-
 func (r *repeat) wasLate(psn uint32) bool {
 	for _, late := range r.lateOnes {
 		if late != 0 && near(psn, late-1) {

@@ -20,6 +20,7 @@ const (
 	joinedFlows = 1 << 18 // directions without a pair that are compared: about 1 kB each
 	candidates  = 64      // directions that a direction's responses are compared with
 	considered  = 4096    // directions of the opposite hosts that are looked at to find those
+	later       = 1024    // and of those that begin after a direction's first responses
 	kept        = 32      // requests of a direction that asked for an answer, of which the time is known
 	reordered   = 64      // packets before the first one that may pass after it
 	skewed      = 4096    // packets that an answer may be recorded ahead of, if the clocks of the two directions differ
@@ -55,8 +56,9 @@ type directed struct {
 	first     int64 // time of the first response
 	high      uint32
 	fits      []*fit // how it answers others
-	looked    int    // those of opposite that it was compared with
+	looked    int    // those of opposite that it was compared with, or that are too many
 	searched  int
+	late      int // those that it was compared with after its first responses
 }
 
 type asked struct {
@@ -170,7 +172,12 @@ func (d *directed) response(p *health.Packet) {
 		d.searched++
 		d.looked = 0
 	}
-	d.search(p.PSN)
+	if begun := len(d.opposite.all) - d.looked; begun > 0 && (d.looked == 0 || d.late < later) {
+		if d.looked > 0 {
+			d.late += begun
+		}
+		d.search(p.PSN)
+	}
 	for _, f := range d.fits {
 		f.response(p)
 	}

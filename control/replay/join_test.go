@@ -133,3 +133,22 @@ func TestJoinBound(t *testing.T) {
 		t.Errorf("%d directions are kept and %d left out, want %d and 10", len(j.flows), j.left, joinedFlows)
 	}
 }
+
+// TestJoinLateBound: a direction is compared with a bounded number of requesters that begin after its first responses.
+func TestJoinLateBound(t *testing.T) {
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	j := newJoiner()
+	request := func(n uint32, psn uint32) {
+		j.follow(j.begin(connectionKey{src: a, dst: b, qp: 0x900 + n}), &health.Packet{PSN: psn, Opcode: packet.RCSendOnly, AckReq: true})
+	}
+	request(0, 7)
+	back := j.begin(connectionKey{src: b, dst: a, qp: 0x500})
+	answer := health.Packet{PSN: 7, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31}
+	for n := range uint32(2 * later) {
+		j.follow(back, &answer)
+		request(n+1, 0x800000) // of another connection
+	}
+	if len(back.fits) != 1 || back.late != later {
+		t.Errorf("%d requesters fit and %d late ones were compared, want 1 and %d", len(back.fits), back.late, later)
+	}
+}
