@@ -31,7 +31,17 @@ func speaking(prefixes ...string) *config.BGP {
 // use makes the gateway use settings of BGP, nil for none.
 func use(g *gateway, c *config.BGP) {
 	g.follow(&config.Config{BGP: c})
-	g.services.settle()
+	settled(g)
+}
+
+// settled waits until it is known of each service whether it works, however long that takes.
+func settled(g *gateway) {
+	for _, one := range g.services.list() {
+		select {
+		case <-one.tried:
+		case <-one.done:
+		}
+	}
 }
 
 // TestSpeakerLifecycle: the speaker runs while the gateway forwards and the configuration has BGP, with the settings of the latest reload.
@@ -52,7 +62,7 @@ func TestSpeakerLifecycle(t *testing.T) {
 	use(g, speaking("10.9.0.0/16"))
 	want("before the gateway forwards", false)
 	g.setForwarding(true)
-	g.services.settle()
+	settled(g)
 	want("while it forwards", true, "10.9.0.0/16")
 	use(g, speaking("10.8.0.0/16", "10.9.0.0/16"))
 	want("after a reload", true, "10.8.0.0/16", "10.9.0.0/16")
@@ -70,7 +80,7 @@ func TestSpeakerLifecycle(t *testing.T) {
 func TestSpeakerCannotStart(t *testing.T) {
 	g, _ := mapped(t, enabledProxies)
 	g.setForwarding(true)
-	g.services.settle()
+	settled(g)
 	wrong := speaking()
 	wrong.IPv4, wrong.Port = netip.MustParseAddr("192.0.2.9"), 1179 // not an address of this machine
 	use(g, wrong)

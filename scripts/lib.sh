@@ -148,7 +148,7 @@ need_tool() {
     say "compiling $name, once"
     mkdir -p "$cache/bin"
     fetched=$(mktemp -d "$cache/bin/fetch.XXXXXX")
-    if (cd / && CGO_ENABLED=0 GOFLAGS='' GOBIN=$fetched go install "$1"); then mv "$fetched/${name%@*}" "$tool"; fi
+    if (cd / && GOFLAGS='' GOBIN=$fetched go install "$1"); then mv "$fetched/${name%@*}" "$tool"; fi
     rm -rf "$fetched"
   fi
   [ -x "$tool" ] && echo "$tool"

@@ -114,7 +114,7 @@ func TestLiveNoMemory(t *testing.T) {
 		t.Errorf("the gateway without memory: %v", err)
 	}
 	next.says(`"message":"The gateway is forwarding."`, 1)
-	t.Logf("the standby forwards %v after the reload", took)
+	t.Logf("the standby forwards %v after the reload was asked for; until its memory ended the gateway forwarded", took)
 	end()
 	b.settle()
 	b.close()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // Views are the screens at which every page must fit: of a desktop, a tablet and a phone, light and dark.
@@ -13,10 +15,12 @@ var Views = []View{
 }
 
 // Fits checks that the page, as it is, fits each of Views: it doesn't scroll horizontally, no text is wider than its box or cut off by another one, no label of a picture
-// leaves it or covers another label, and that axe-core finds nothing in the largest light and the smallest dark one. Afterwards the page is looked at as before. Pictures for people go to the folder CNPGATE_PICTURES.
+// leaves it or covers another label, and that axe-core finds nothing in the smallest dark one (in the longer mode, also in the largest light one). The default run has these
+// two only. Afterwards the page is looked at as before. Pictures for people go to the folder CNPGATE_PICTURES.
 func (p *Page) Fits(name string, before View) {
 	p.t.Helper()
-	for _, v := range Views {
+	for i := 0; i < len(Views); i += effort.Long + (len(Views)-1)*(1-effort.Long) {
+		v := Views[i]
 		p.Look(v)
 		screen := fmt.Sprintf("%s-%d", name, v.Width)
 		if v.Dark {
@@ -28,7 +32,7 @@ func (p *Page) Fits(name string, before View) {
 		for _, found := range Eval[[]string](p, misfits) {
 			p.t.Errorf("%s: %s", screen, found)
 		}
-		if v == Views[0] || v == Views[len(Views)-1] { // it takes seconds
+		if i == len(Views)-1 || i == 0 && effort.Long == 1 { // it takes seconds
 			p.Accessible()
 		}
 		if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {

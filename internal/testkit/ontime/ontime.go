@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ const (
 func Again(t *testing.T) (done bool) {
 	t.Helper()
 	if os.Getenv(variable) != "" {
+		endTogether()
 		return false
 	}
 	said, outcome := Judge(func() *Attempt { return try(t) }, func(a *Attempt) { t.Logf("inconclusive, tried again: %v", a.Cores) })
@@ -50,6 +53,18 @@ func Again(t *testing.T) (done bool) {
 	}
 	return true
 }
+
+// endTogether ends an attempt's whole process group at SIGTERM, which the attempt gets when the process that watches it is killed: gateways and guests that it started
+// would go on for ever.
+var endTogether = sync.OnceFunc(func() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	go func() {
+		<-told
+		_ = syscall.Kill(-os.Getpid(), syscall.SIGKILL) // it leads the group
+		os.Exit(143)
+	}()
+})
 
 // try runs the test in another process.
 func try(t *testing.T) *Attempt {

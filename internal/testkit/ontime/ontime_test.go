@@ -3,8 +3,10 @@
 package ontime
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -23,6 +25,54 @@ func TestAgain(t *testing.T) {
 			t.Error("the test goes on in the process that watches it")
 		}
 	})
+}
+
+// TestInterrupted: what an attempt has started ends when the process that watches the attempt is killed.
+func TestInterrupted(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestWaiting$")
+	cmd.Env = append(os.Environ(), "WAIT="+pipe)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attempt, child int
+	if _, err := fmt.Sscan(string(text), &attempt, &child); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		running := processes()
+		if running[attempt].group != attempt && running[child].group != attempt {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("of the attempt's group are there: %+v, %+v", running[attempt], running[child])
+		}
+	}
+}
+
+// TestWaiting is run by TestInterrupted: its attempt starts a process, says who both are, and waits.
+func TestWaiting(t *testing.T) {
+	pipe := os.Getenv("WAIT")
+	if pipe == "" || Again(t) {
+		return
+	}
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pipe, fmt.Appendln(nil, os.Getpid(), child.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
 }
 
 // TestFailing is run by TestJudgeProcess: it fails in the same way, or each time with another complaint.
