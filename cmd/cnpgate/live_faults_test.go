@@ -296,6 +296,9 @@ const schedIdle = 5
 
 // TestLiveConcerns: of what harms a gateway although it forwards, check and the log say so, and show health does while it lasts.
 func TestLiveConcerns(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	ip(t, "link add br0 type bridge")
