@@ -258,7 +258,7 @@ func openedPage(t *testing.T, hash string, program string, args ...string) *brow
 	return browser.Open(t, url+hash, browser.View{Width: 1280, Height: 900})
 }
 
-// TestLiveReplayWeb: replay --web prints the page's address, and the page plays the capture; with --health it shows what is wrong, or reads what is dropped.
+// TestLiveReplayWeb: replay --web prints the page's address, and at its end the recording has all notifications; with --health it shows what is wrong, or reads what is dropped.
 func TestLiveReplayWeb(t *testing.T) {
 	if ontime.Again(t) {
 		return
@@ -266,6 +266,8 @@ func TestLiveReplayWeb(t *testing.T) {
 	program := liveBinary(t)
 	page := openedPage(t, "#notifications", program, "replay", "-c", "../../testdata/golden/limits/config.yaml", "--fabric", "fd00::/16", "--web", "--listen", "127.0.0.1:0",
 		"../../testdata/golden/limits/in.pcap")
+	page.Wait(`document.querySelector('input[type=range]') !== null`)
+	browser.Eval[string](page, `(() => { const s = document.querySelector('input[type=range]'); s.value = s.max; s.dispatchEvent(new Event('input')); return ''; })()`)
 	page.Wait(`document.querySelectorAll('tbody .why').length === 16`)
 	var r struct{ Events []json.RawMessage }
 	if err := json.Unmarshal([]byte(browser.Eval[string](page, "fetch('/recording').then((r) => r.text())")), &r); err != nil || len(r.Events) < 40 {
