@@ -37,7 +37,6 @@ type cost struct {
 func TestCost(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "bench")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodpdk", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
