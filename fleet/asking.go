@@ -81,6 +81,9 @@ func (a *asking) wanted(who string, w *wire.Wanted) {
 	}
 	if slot.name != who || slot.until < a.now {
 		i.changes++
+		if a.Pairing != nil {
+			a.Pairing.Tell(w.From, w.To)
+		}
 	}
 	slot.name, slot.until = who, a.now+wantFor
 	a.others[w.Hosts] = i

@@ -14,7 +14,7 @@ const (
 	lookEvery    = 50e6  // between two looks at flows
 	wantFor      = 60e9  // lifetime of an interest
 	wantAgain    = 20e9  // and when it is sent again
-	wantFirst    = 250e6 // half of the time between the first two messages
+	wantFirst    = 25e6  // half of the time between the first two messages
 	keepAgain    = 100e9 // when a flow is sent again to those who have confirmed it
 	FlowLifetime = 300e9 // of a peer's flow without news
 	pairLifetime = 720e9 // of a confirmed pair for a successor
@@ -27,6 +27,7 @@ const (
 	maxWants     = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
 	maxVisits    = 2048    // flows that one look visits
 	maxHotVisits = 4096    // and those that wait for news
+	maxNews      = 256     // and those that a tick visits at once, as they are new
 	maxHot       = 4096    // groups that each look visits
 	chunk        = 64 << 10
 	maxSnapshot  = 2 // chunks of a snapshot a tick
@@ -114,6 +115,7 @@ func (m *Member) Tick(now int64) {
 		m.scan.look()
 		m.transfer.ask(now-m.began <= askFor)
 	}
+	m.scan.news()
 	if now >= m.nextTell {
 		m.nextTell = now + statusEvery
 		m.roster.tell(m.status())

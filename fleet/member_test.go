@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/fleet/wire"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -194,6 +195,22 @@ func TestAsymmetric(t *testing.T) {
 			r.firstAt/1e6, r.slowest/1e6, s.bus.Messages, s.bus.Bytes, s.boxes[0].Stats())
 		if r.wrong > 0 || r.flows == 0 || r.confirmed*100 < r.flows*99 || r.firstAt > 1e9 {
 			t.Errorf("%d of %d flows confirmed, %d wrong, the first after %d ms", r.confirmed, r.flows, r.wrong, r.firstAt/1e6)
+		}
+	}
+}
+
+// TestNewConnection: beside thousands of others, two boxes that each see one direction of a connection know it within six ticks of its first answer, whether a message
+// comes each millisecond or each 50 ms.
+func TestNewConnection(t *testing.T) {
+	for _, stretch := range []int64{20, 1000} {
+		s := newSite(t, 2, 1<<15, bus.Config{Delay: 100_000})
+		const others = 4096*effort.Short + 512*effort.Race + 8192*effort.Long
+		s.run(synth.Config{Seed: 2, Messages: 2, Connections: others, Hosts: [2]int{128, 128}}, 100, byDirection, nil)
+		s.until(s.now + 2e9)
+		r := s.run(synth.Config{Seed: 1, Messages: 256, Connections: 1, Mix: synth.Mix{Write: 1}}, stretch, byDirection, nil)
+		t.Logf("%d of %d flows confirmed, %d wrong, the slower one after %.1f ms", r.confirmed, r.flows, r.wrong, float64(r.slowest)/1e6)
+		if r.flows == 0 || r.confirmed != r.flows || r.wrong > 0 || r.slowest > 30e6 {
+			t.Errorf("%d of %d flows confirmed, %d wrong, the slower one after %.1f ms", r.confirmed, r.flows, r.wrong, float64(r.slowest)/1e6)
 		}
 	}
 }

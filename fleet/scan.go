@@ -20,6 +20,7 @@ type scan struct {
 	seen   []pairing.Seen
 	hot    map[int]bool
 	hotAt  int               // the last of these that was looked at
+	fresh  []int             // groups with news
 	sent   []sent            // by the number of the flow's slot
 	out    map[string][]byte // records of flows, by recipient
 	last   struct {          // the flows of a group have two pairs of hosts
@@ -96,6 +97,31 @@ func (s *scan) look() {
 			break
 		}
 	}
+	s.tell()
+	s.Peers.Sweep(s.now)
+}
+
+// news visits the groups that have got a flow, or that another member has asked about, since the last call: a queue can be full before the next look.
+func (s *scan) news() {
+	if s.Pairing == nil {
+		return
+	}
+	left := maxNews
+	s.fresh = s.Pairing.News(s.fresh[:0])
+	for _, group := range s.fresh {
+		if left > 0 {
+			left -= s.lookAt(group)
+		} else if len(s.hot) < maxHot {
+			s.hot[group] = true
+		}
+	}
+	if left < maxNews {
+		s.tell()
+	}
+}
+
+// tell sends what visits have found.
+func (s *scan) tell() {
 	s.asking.tell()
 	for _, to := range slices.Sorted(maps.Keys(s.out)) {
 		s.sendRecords(wire.Flows, to, s.out[to], wire.FlowSize)
@@ -103,7 +129,6 @@ func (s *scan) look() {
 	}
 	s.sendRecords(wire.Pairs, "", s.pairs, wire.PairSize)
 	s.pairs = s.pairs[:0]
-	s.Peers.Sweep(s.now)
 }
 
 // lookAt visits a group, and returns the number of its flows.

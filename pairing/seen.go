@@ -2,6 +2,7 @@ package pairing
 
 import (
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
@@ -15,6 +16,25 @@ type Seen struct {
 
 // Groups is the number of groups that there have ever been at a time. Their numbers are 1 to Groups().
 func (p *Pairing) Groups() int { return p.store.Groups() }
+
+// News appends the numbers of the groups that have got a flow since the last call, or that Tell named. One goroutine at a time may call it.
+func (p *Pairing) News(to []int) []int { return p.store.News(to) }
+
+// Tell makes the flows between two hosts news, if no worker makes or drops groups just now.
+func (p *Pairing) Tell(from, to packet.Addr) {
+	if !p.store.Lock.TrySoon() {
+		return
+	}
+	defer p.store.Lock.Release()
+	for port, peer := range p.egress {
+		for _, hosts := range [...][2]packet.Addr{{from, to}, {to, from}} {
+			if k := (store.Key{Hosts: hosts}); port <= int(peer) {
+				k.Scope = k.Scope.At(port)
+				p.store.TellBetween(&k)
+			}
+		}
+	}
+}
 
 // See appends the gateway's own flows of a group, not remote ones. It is for any goroutine. If a worker has the group's lock, it returns
 // false, and the caller may try again later.

@@ -13,6 +13,7 @@ type modelStore struct {
 	flows map[Ref]Slot
 	pairs map[Ref]Ref
 	from  map[Ref]uint64 // the source of a flow that was never paired
+	news  map[int]bool   // groups that have got a flow since News was called
 	next  uint32
 	now   int64
 }
@@ -56,7 +57,7 @@ func (m *modelStore) begin(t *rapid.T, k Key, side int, port uint16) (r Ref, ok 
 		m.next++
 		r = MakeRef(0, 1, m.next)
 		slot.Occupy(r, 0, source, m.now)
-		m.flows[r], m.from[r] = slot, source
+		m.flows[r], m.from[r], m.news[int(g.index)] = slot, source, true
 	}
 	m.Tidy(g)
 	g.Lock().Release()
@@ -83,6 +84,25 @@ func (m *modelStore) evict(t *rapid.T, source uint64, most uint32, group bool) b
 	}
 	m.Evicted(&victim)
 	return again
+}
+
+// checkNews: News has each group that has got a flow since the last call, once, and those between two hosts that TellBetween makes news.
+func (m *modelStore) checkNews(t *rapid.T, k *Key) {
+	all := m.News(nil)
+	for _, group := range all {
+		if !m.news[group] {
+			t.Fatalf("group %d is news, but has got no flow, or twice", group)
+		}
+		delete(m.news, group)
+	}
+	if len(m.news) > 0 {
+		t.Fatalf("groups %v have got flows, and aren't news", m.news)
+	}
+	m.TellBetween(k)
+	g := m.Find(k, k.Hash(&[6]uint64{1, 2, 3, 4, 5, 6}))
+	if all = m.News(nil); g == nil && len(all) > 0 || g != nil && (len(all) != 1 || all[0] != int(g.index)) {
+		t.Fatalf("groups %v are between two hosts, expected %+v", all, g)
+	}
 }
 
 func (m *modelStore) check(t *rapid.T) {
@@ -173,7 +193,7 @@ func (m *modelStore) below(x uint32, height int) (n int) {
 // evicted are only flows without a peer flow.
 func TestStoreModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &modelStore{Store: newStore(rapid.IntRange(1, 3000).Draw(t, "flows")), flows: map[Ref]Slot{}, pairs: map[Ref]Ref{}, from: map[Ref]uint64{}}
+		m := &modelStore{Store: newStore(rapid.IntRange(1, 3000).Draw(t, "flows")), flows: map[Ref]Slot{}, pairs: map[Ref]Ref{}, from: map[Ref]uint64{}, news: map[int]bool{}}
 		hosts := rapid.SampledFrom([]uint64{1, 2, 20, 1000}).Draw(t, "hosts")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			m.now += searchPause / 2
@@ -220,6 +240,9 @@ func TestStoreModel(t *testing.T) {
 				}
 			}
 			m.check(t)
+			if rapid.Bool().Draw(t, "news") {
+				m.checkNews(t, &k)
+			}
 		}
 	})
 }

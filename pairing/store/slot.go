@@ -226,6 +226,7 @@ func (s *Slot) Occupy(r Ref, id Identity, source uint64, now int64) (lease uint1
 	s.newcomer(source, now)
 	p.owner.Store(uint64(r))
 	s.g.flows[s.side].Add(1)
+	s.s.Tell(s.g)
 	return p.lease
 }
 

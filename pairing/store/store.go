@@ -16,6 +16,7 @@
 package store
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/internal/keyhash"
@@ -90,6 +91,7 @@ type Store struct {
 	usedGroups, usedSlots, usedNodes uint32
 	freeGroup, freeSlot, freeNode    uint32
 
+	news     []atomic.Uint64 // a bit for each group, see News
 	unpaired sources
 	searched uint64 // where the last Reclaim has ended, as a part of 2^64
 	full     pause
@@ -114,7 +116,7 @@ func Sizes(flows int) (groups, slots, nodes, counts int) {
 // New makes a store in memory that must be zero.
 func New(m Memory) *Store {
 	half, counts := len(m.Heads)/2, len(m.Counts)/2
-	return &Store{groups: m.Groups, heads: m.Heads[:half], hosts: m.Heads[half:], slots: m.Slots, nodes: m.Nodes,
+	return &Store{groups: m.Groups, heads: m.Heads[:half], hosts: m.Heads[half:], slots: m.Slots, nodes: m.Nodes, news: make([]atomic.Uint64, len(m.Groups)/64+1),
 		unpaired: sources{m.Counts[:counts], m.Counts[counts:]}}
 }
 
@@ -255,6 +257,34 @@ func (s *Store) Beside(k *Key, to *[MaxBeside]*Group) (n int, all bool) {
 		to[n], n = g, n+1
 	}
 	return n, false
+}
+
+// Tell makes a group news.
+func (s *Store) Tell(g *Group) { s.news[g.index/64].Or(1 << (g.index % 64)) }
+
+// TellBetween makes the groups between the hosts of a key, behind the same ports, news: MaxBeside of them at most, and not their branches. It needs Lock.
+func (s *Store) TellBetween(k *Key) {
+	x := s.hosts[k.hostsHash()%uint64(len(s.hosts))]
+	for n := 0; x != 0 && n < MaxBeside; n++ {
+		g := &s.groups[x]
+		if x = g.beside[0]; g.key.Hosts == k.Hosts && g.key.Scope.Port() == k.Scope.Port() {
+			s.Tell(g)
+		}
+	}
+}
+
+// News appends the numbers of the groups that are news: they have got a flow, or one of theirs has begun another connection, since the last call. One goroutine at a
+// time may call it.
+func (s *Store) News(to []int) []int {
+	for i := range s.news {
+		if s.news[i].Load() == 0 {
+			continue
+		}
+		for set := s.news[i].Swap(0); set != 0; set &= set - 1 {
+			to = append(to, 64*i+bits.TrailingZeros64(set))
+		}
+	}
+	return to
 }
 
 // Empty returns an empty slot for a new flow on a side of a group, and false if there is none. Only if the side is full, it returns the slot of

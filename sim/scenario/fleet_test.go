@@ -125,8 +125,8 @@ func TestFleetLAG(t *testing.T) {
 	}
 }
 
-// TestFleetECMP: four gateways, few of which see both directions of a connection, lose less if they share what they see, because they learn
-// whom to notify.
+// TestFleetECMP: four gateways, few of which see both directions of a connection, lose nothing if they share what they see, because they learn
+// whom to notify before a queue is full.
 func TestFleetECMP(t *testing.T) {
 	length := "length=1s"
 	if thorough {
@@ -141,7 +141,7 @@ func TestFleetECMP(t *testing.T) {
 		t.Logf("%s: %d notifications, %d packets dropped, goodput %.2f Gbit/s, %d of %d flows finished, %d failed",
 			name, o.Sent, o.Dropped, o.All.Goodput/1e9, o.All.Finished, o.All.Flows, o.All.Failed)
 	}
-	if together.Sent < 2*alone.Sent || together.Dropped > alone.Dropped/3 || together.All.Failed > alone.All.Failed/2 {
+	if together.Dropped > 0 || together.All.Failed > 0 || alone.Dropped == 0 {
 		t.Error("what the gateways share makes too little difference")
 	}
 }
