@@ -268,19 +268,6 @@ func TestDiagnoseUse(t *testing.T) {
 	p.NoErrors()
 }
 
-// TestDiagnoseWords: each verdict has plain words.
-func TestDiagnoseWords(t *testing.T) {
-	text, err := os.ReadFile("src/diagnose/words.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range health.Names {
-		if strings.Count(string(text), `  "`+name+`": [`) != 1 {
-			t.Errorf("words.js has no words for %s", name)
-		}
-	}
-}
-
 // TestDiagnosePictures: the view looks as it did, and fits each screen.
 func TestDiagnosePictures(t *testing.T) {
 	p := open(t, "diagnose.html", laptop)
