@@ -288,7 +288,7 @@ func readScenario(name string) ([]byte, error) {
 		return d.Text, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("%w; expected a scenario's file, or a name that cnpgate sim --list shows", err)
 	}
 	meant := yamldoc.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
 	if meant != "" {
