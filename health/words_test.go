@@ -1,6 +1,9 @@
 package health
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,5 +30,33 @@ func TestWords(t *testing.T) {
 				t.Errorf("%s: what %s is isn't said, or is without need:\n%s", name, p.name, text)
 			}
 		}
+	}
+}
+
+// TestPages: docs/health.md has each verdict, and docs/whats-wrong.md calls what it explains as the reports do.
+func TestPages(t *testing.T) {
+	read := func(name string) string {
+		page, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(page)
+	}
+	_, table, _ := strings.Cut(read("health.md"), "\n| Verdict | Evidence |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, name := range Names {
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("docs/health.md has no row for %s", name)
+		}
+	}
+	_, plot, _ := strings.Cut(read("whats-wrong.md"), "\n### Healthy\n")
+	said := regexp.MustCompile(`(?m)^(?:### |\| )(\w.*?)(?: \|.*)?$`).FindAllStringSubmatch(plot, -1)
+	for _, m := range said {
+		if m[1] != "It says" && !slices.ContainsFunc(Names, func(name string) bool { return strings.HasPrefix(words[name][0], m[1]) }) {
+			t.Errorf("docs/whats-wrong.md explains %q, which no report says", m[1])
+		}
+	}
+	if len(said) < 10 {
+		t.Errorf("docs/whats-wrong.md explains %d answers, want 10 or more", len(said))
 	}
 }
