@@ -49,6 +49,7 @@ func TestMistakes(t *testing.T) {
 		{words("diagnose sick.pcap"), `unknown command "diagnose" for cnpgate; did you mean cnpgate replay?`},
 		{words("decode a.pcap b.pcap"), "2 captures are given, expected one; cat FILE ... | cnpgate decode ... - reads several as one; see cnpgate decode --help"},
 		{words("web sick.pcapng"), "sick.pcapng is a capture, and not the result of a run; did you mean cnpgate replay --health --web sick.pcapng?"},
+		{[]string{"sim", ""}, "the scenario's name is empty; expected a file, or a name that cnpgate sim --list shows"},
 		{words("sim ."), "read .: is a directory; expected a scenario's file, or a name that cnpgate sim --list shows"},
 		{words("replay --health --connections 0 in.pcap"), "--connections 0: expected 1 or more that are followed at a time"},
 		{words("set log-level trace"), `log-level "trace" is not known; did you mean debug? Expected debug, info, warn or error`},

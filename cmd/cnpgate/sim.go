@@ -277,6 +277,9 @@ func readBeside(name string) ([]byte, error) {
 
 // readScenario reads a file or, if there is none of that name, a built-in scenario.
 func readScenario(name string) ([]byte, error) {
+	if name == "" {
+		return nil, errors.New("the scenario's name is empty; expected a file, or a name that cnpgate sim --list shows")
+	}
 	text, err := os.ReadFile(name)
 	if err == nil {
 		return text, nil
