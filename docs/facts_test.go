@@ -132,7 +132,6 @@ func TestFacts(t *testing.T) {
 		{"wire-formats.md", "at most %d octets of node data", []any{packet.MaxOptionTrace - packet.IOAMTraceHeaderLen}},
 		{"qp-rules.md", "| %d a flow of `flows.paired` |", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"configuration.md", "(`qp_unpaired_total`). %d bytes each", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
-		{"planning.md", "pairing %d for each of `flows.paired`", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"qp-rules.md", "By default %.0f MiB a worker, and %.1f MiB", []any{float64(flowtable.Size(1<<20)+pairing.LearnerSize(1<<20, 32<<10)) / (1 << 20), float64(pairing.Size(32<<10)) / (1 << 20)}},
 		{"qp-rules.md", "| %d a flow of `flows.paired`, each worker", []any{(pairing.LearnerSize(1, 2<<10) - pairing.LearnerSize(1, 1<<10)) >> 10}},
 		{"qp-rules.md", "a queue of %s a worker", []any{grouped(d("pairing/cm/queue.go", "MaxWaiting"))}},

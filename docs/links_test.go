@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -135,6 +136,34 @@ func TestBrokenLinks(t *testing.T) {
 	want := "a.md: no c.md; a.md: no heading for b.md#five; a.md: no heading for #six; a.md: no ../d.md"
 	if strings.Join(got, "; ") != want || links != 7 {
 		t.Errorf("%d links, broken: %q, expected 7, %q", links, got, want)
+	}
+}
+
+var namedFile = regexp.MustCompile("`([a-z][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+)*(?:/|/[A-Za-z0-9_.-]+|\\.go))`")
+
+// TestNamedFiles: each file and folder that CONTRIBUTING.md and architecture.md name exists, as the end of a path.
+func TestNamedFiles(t *testing.T) {
+	var all []string
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
+		if all = append(all, "/"+name); d != nil && d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range []string{"../CONTRIBUTING.md", "architecture.md"} {
+		for _, m := range namedFile.FindAllStringSubmatch(readPage(t, page), -1) {
+			end := "/" + strings.TrimSuffix(m[1], "/")
+			if n++; !slices.ContainsFunc(all, func(name string) bool { return strings.HasSuffix(name, end) }) {
+				t.Errorf("%s names %s, and there is no such file or folder", page, m[1])
+			}
+		}
+	}
+	if n < 40 {
+		t.Errorf("%d files and folders found on the pages, expected more", n)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestNamedTests(t *testing.T) {
 		t.Fatal(err, failed)
 	}
 	named, n := regexp.MustCompile(`\bTest[A-Z]\w+`), 0
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range append(pages, "../README.md", "../CONTRIBUTING.md") {
 		for _, name := range named.FindAllString(readPage(t, page), -1) {
 			if n++; !tests[name] {
 				t.Errorf("%s names %s, and there is no such test", page, name)

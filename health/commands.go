@@ -5,8 +5,28 @@ import (
 	"strings"
 )
 
-// commands are what a person types at a host to change what a verdict is about, or to look at it more closely. $IF is the host's RDMA interface.
+// placeholders are what only the person knows who types a command.
+var placeholders = []struct{ name, what string }{
+	{"$IF", "the RDMA interface"}, {"$DEVICE", "the PCI address of the NIC"}, {"$PRIO", "the priority of the traffic, often 3"}, {"$INDEX", "the number that show_gids prints"},
+}
+
+// commands are what a person types to change what a verdict is about, or to look at it more closely, and a comment that says what the placeholders are.
 func (v *Verdict) commands(gateway bool) []string {
+	all := v.typed(gateway)
+	var open []string
+	for _, p := range placeholders {
+		if strings.Contains(strings.Join(all, "\n"), p.name) {
+			open = append(open, p.name+" is "+p.what)
+		}
+	}
+	if len(open) > 0 {
+		all = append(all, "# "+strings.Join(open, "; "))
+	}
+	return all
+}
+
+// typed are the commands, each with a comment that says where.
+func (v *Verdict) typed(gateway bool) []string {
 	subject := v.Subject
 	if len(v.Pairs) > 0 {
 		subject = v.Pairs[0].Subject
@@ -16,7 +36,7 @@ func (v *Verdict) commands(gateway bool) []string {
 	const (
 		drops = "ethtool -S $IF | grep -iE 'discard|drop|crc|out_of_buffer'   # at %s; then the same counters of the switch ports between here and there"
 		lossy = "mlnx_qos -i $IF   # at %s: is PFC on for the priority of the traffic?"
-		whole = "tcpdump -i $IF -s 192 -B 65536 -w again.pcap udp port 4791   # at %s, before the job begins"
+		whole = "tcpdump -i $IF -s 192 -B 65536 -w again.pcap udp port 4791 or icmp or icmp6   # at %s, before the job begins"
 	)
 	switch {
 	case v.Name == GatewayDrops, v.Name == PartialPath:

@@ -12,6 +12,8 @@ import (
 // Verdict is one thing that is wrong, where, how that shows, and what to change.
 type Verdict struct {
 	Name        string `json:"verdict" doc:"Its name."`
+	Title       string `json:"title" doc:"The same in plain words."`
+	Meaning     string `json:"meaning" doc:"What that means, for people who don't know RDMA."`
 	Subject     string `json:"subject" doc:"The hosts, from the requester to the responder, or the one host."`
 	Evidence    string `json:"evidence" doc:"How it shows."`
 	Advice      string `json:"advice" doc:"What to change."`
@@ -27,43 +29,6 @@ type Verdict struct {
 	from, to netip.Addr
 	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
 	lossy    netip.Addr // of a loss: the host on whose side it is
-}
-
-// Names are all verdicts, in the order of their declaration.
-var Names []string
-
-// The verdicts.
-var (
-	ShortTimeOut   = verdict("timeout-shorter-than-rtt")
-	IgnoresCNP     = verdict("sender-ignores-cnps")
-	LossUpstream   = verdict("loss-upstream")
-	LossDownstream = verdict("loss-downstream")
-	AckLoss        = verdict("ack-loss")
-	Reordering     = verdict("reordering")
-	Duplication    = verdict("duplicate-packets")
-	NotReady       = verdict("receiver-not-ready")
-	SlowReceiver   = verdict("slow-receiver")
-	BlackHole      = verdict("mtu-black-hole")
-	WindowLimit    = verdict("window-limits-throughput")
-	Asymmetric     = verdict("asymmetric-path")
-	NoAnswer       = verdict("no-answer")
-	Refused        = verdict("request-refused")
-	PFCPauses      = verdict("pfc-pauses")
-	PFCStorm       = verdict("pfc-storm")
-	CENoCNP        = verdict("ce-without-cnp")
-	WrongICRC      = verdict("wrong-icrc")
-	Unreachable    = verdict("unreachable")
-	RoCEv1         = verdict("rocev1")
-	Unexplained    = verdict("retransmission-unexplained")
-	Incomplete     = verdict("capture-incomplete")
-	GatewayDrops   = verdict("gateway-drops")
-	PartialPath    = verdict("partial-path") // in a gateway: Incomplete
-)
-
-// verdict adds a name to Names.
-func verdict(name string) string {
-	Names = append(Names, name)
-	return name
 }
 
 // judge returns the verdicts about one end's requests.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeadroom: the figures of docs/lossless.md, calculated by hand.
+// TestHeadroom: the figures of docs/lossless.md, and others, calculated by hand.
 func TestHeadroom(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -91,7 +91,7 @@ use_go() {
 }
 
 need_go() {
-  use_go || die "no Go that can build this module (go.mod) was found; run scripts/setup first"
+  use_go || die "no Go that can build this module was found; put Go 1.21 or later on PATH, or run scripts/setup --build"
   # pkg-config's flags for libdpdk contain -include and -march, which cgo accepts only if allowed.
   export CGO_CFLAGS_ALLOW=${CGO_CFLAGS_ALLOW:-'.*'} CGO_LDFLAGS_ALLOW=${CGO_LDFLAGS_ALLOW:-'.*'}
 }

@@ -32,9 +32,9 @@ var (
 	QueueCapacityBytes = declare(Metric{Name: "queue_capacity_bytes", Kind: Gauge, Unit: Bytes, Scope: Port,
 		Help: "Bytes that a class of the queue takes before it drops frames."})
 	KMinBytes = declare(Metric{Name: "k_min_bytes", Kind: Gauge, Unit: Bytes, Scope: Port,
-		Help: "Depth above which packets are marked."})
+		Help: "K_min, above which packets are marked; where the control law applies, its reference."})
 	KMaxBytes = declare(Metric{Name: "k_max_bytes", Kind: Gauge, Unit: Bytes, Scope: Port,
-		Help: "Depth above which senders are notified."})
+		Help: "K_max, above which senders are notified; where the control law applies, twice its reference."})
 	RateBPS = declare(Metric{Name: "rate_bps", Kind: Gauge, Unit: BitsPerSecond, Scope: Port,
 		Help: "Rate of the port on the line."})
 	ECNMarkedPackets = declare(Metric{Name: "queue_ecn_marked_packets_total", Unit: Packets, Scope: Port,
@@ -102,7 +102,7 @@ var (
 	NotificationsReceived = declare(Metric{Name: "notifications_received_total", Unit: Notifications, Scope: Port, Label: "kind",
 		MLX5: "rp_cnp_handled", Help: "Received CNPs and notifications that others sent."})
 	NotificationsSuppressed = declare(Metric{Name: "notifications_suppressed_total", Unit: Notifications, Scope: Port, Label: "reason",
-		Help: "Times that a sender was not notified of congestion above K_max."})
+		Help: "Times that a sender was not notified of congestion, though it was due."})
 )
 
 // The gateway as a proxy, and as a host on the ports' networks.

@@ -150,16 +150,3 @@ func TestDiagnoseUse(t *testing.T) {
 	p.Accessible()
 	p.NoErrors()
 }
-
-// TestDiagnoseWords: each verdict has plain words.
-func TestDiagnoseWords(t *testing.T) {
-	text, err := os.ReadFile("src/diagnose/words.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range health.Names {
-		if strings.Count(string(text), `  "`+name+`": [`) != 1 {
-			t.Errorf("words.js has no words for %s", name)
-		}
-	}
-}

@@ -15,7 +15,7 @@ import (
 // devices has no values in a build without DPDK.
 type devices struct{ control.Devices }
 
-func devicesVersion() string { return "without DPDK: everything but run and endpoint" }
+func devicesVersion() string { return "without DPDK: everything but run, endpoint and nictest" }
 
 // errNoDPDK is the error of a build without DPDK when devices are needed.
 var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and can't use devices; expected one built without the tag: scripts/build")
@@ -23,9 +23,9 @@ var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and 
 // memoryOf is nil: this build has no devices.
 func memoryOf(*config.Config) *frameMemory { return nil }
 
-// hostFaults finds none: the gateway doesn't start in this build.
 func hostConcerns(*config.Config) []string { return nil }
 
+// hostFaults finds none: the gateway doesn't start in this build.
 func hostFaults(*config.Config) ([]config.Fault, []error) { return nil, nil }
 
 func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }

@@ -131,13 +131,27 @@ func printVerdicts(to io.Writer, r *health.Report) error {
 		if v.Connections > 1 {
 			more = fmt.Sprintf(" (%d connections; the worst one:)", v.Connections)
 		}
-		fmt.Fprintf(to, "%d. %s: %s%s\n", i+1, v.Name, v.Subject, more)
+		title := broken(fmt.Sprintf("%d. ", i+1), "   ", fmt.Sprintf("%s (%s): %s%s", v.Title, v.Name, v.Subject, more), widthOf(to))
 		evidence := broken("     ", "     ", v.Evidence+pairsText(&v), widthOf(to))
-		if _, err := fmt.Fprint(to, evidence, broken("  -> ", "     ", v.Advice, widthOf(to))); err != nil {
+		if _, err := fmt.Fprint(to, title, evidence, broken("  -> ", "     ", v.Advice, widthOf(to)), typedText(v.Commands, widthOf(to))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// typedText has a verdict's commands, as a shell takes them, each below its comment.
+func typedText(commands []string, columns int) string {
+	const indent = "       "
+	var text strings.Builder
+	for _, c := range commands {
+		command, comment, _ := strings.Cut(c, "# ")
+		text.WriteString(broken(indent+"# ", indent+"# ", comment, columns-4))
+		if command = strings.TrimSpace(command); command != "" {
+			text.WriteString(indent + strings.Join(wrapped(command, columns-4), " \\\n"+indent+"  ") + "\n")
+		}
+	}
+	return text.String()
 }
 
 // pairsText lists the pairs of hosts that a verdict is about, if they are several.

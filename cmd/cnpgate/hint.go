@@ -110,6 +110,10 @@ func hintLines(what string, all []api.Hint) string {
 }
 
 func printHints(to io.Writer, all *api.HintsBody) error {
+	if len(all.Hints)+len(all.HostHints) == 0 {
+		_, err := fmt.Fprintln(to, "no hint is in force")
+		return err
+	}
 	if err := printTable(to, api.StatedHints, all.Hints); err != nil || len(all.HostHints) == 0 {
 		return err
 	}

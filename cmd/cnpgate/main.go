@@ -71,8 +71,8 @@ func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cnpgate",
 		Short: "A gateway between a data centre and its WAN that notifies RoCEv2 senders of congestion at once",
-		Long: `cnpgate forwards frames between fabric ports and WAN ports. When an egress queue fills, it marks ECN and notifies the senders
-that fill the queue most.`,
+		Long: `cnpgate forwards frames between fabric ports and WAN ports. When the queue of a WAN port fills, it notifies the senders that fill it.
+Without a gateway, replay --health says what is wrong with the RDMA connections of a capture, and sim simulates networks.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 

@@ -264,7 +264,7 @@ func (n *schemaNode) about() string {
 
 // manualExamples are the examples in the help and the manual page of each command.
 var manualExamples = map[string][]string{
-	"cnpgate":                  {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate check cnpgate.yaml", "cnpgate run cnpgate.yaml"},
+	"cnpgate":                  {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate check cnpgate.yaml", "cnpgate run cnpgate.yaml", "cnpgate replay --health sick.pcap"},
 	"cnpgate capture":          {"cnpgate capture -w notifications.pcapng --duration 1m", "cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -", "cnpgate capture --drops queue-full-bytes --duration 10s -w drops.pcapng"},
 	"cnpgate check":            {"cnpgate check /etc/cnpgate/cnpgate.yaml", "cnpgate check --offline cnpgate.yaml"},
 	"cnpgate completion":       {"cnpgate completion bash > /etc/bash_completion.d/cnpgate", "cnpgate completion fish > ~/.config/fish/completions/cnpgate.fish", "cnpgate completion zsh > /usr/local/share/zsh/site-functions/_cnpgate"},
@@ -286,7 +286,7 @@ var manualExamples = map[string][]string{
 	"cnpgate hint":               {"cnpgate hint 10.1.0.1,17 10.2.0.1,18", "cnpgate hint 10.1.0.1,17 10.2.0.1,18 --remove"},
 	"cnpgate set":                {"cnpgate set mode observe --port wan", "cnpgate set log-level debug"},
 	"cnpgate reload":             {"cnpgate reload --dry-run", "cnpgate reload --confirm 60s", "cnpgate reload --confirmed"},
-	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
+	"cnpgate replay":             {"cnpgate replay --health sick.pcap", "cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
 	"cnpgate show config":        {"cnpgate show config", "cnpgate show config --history"},
 	"cnpgate show counters":      {"cnpgate show counters -o json", "cnpgate show counters --since-mark"},

@@ -27,10 +27,13 @@ type replayFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--flows N] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
-			"  cnpgate replay --health [-o text|json] [--roce-port PORT] IN.pcap|-\n" +
-			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|-]",
+		Use: "replay --health [-o text|json] [--roce-port PORT] IN.pcap|-\n" +
+			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|-]\n" +
+			"  cnpgate replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--flows N] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
+
+		SuggestFor: []string{"diagnose", "analyze"},
+
 		Long: `With --health, says what is wrong with the RDMA connections of a capture, from the headers alone: what was sent again and why, where packets were
 lost, and what to change. It needs no configuration, and takes captures of a host's interface, a mirror port or a gateway, also of Linux's interface "any"
 and with a short snapshot length (tcpdump -s 192 udp port 4791). It looks behind ERSPAN, Everflow, VXLAN, Geneve and other headers of mirrors and overlays, and says which frames it
@@ -76,7 +79,7 @@ temporary file. Damaged records and an incomplete last frame are left out, with 
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
-	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 16 kB each; the others count in the sums only")
+	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 16 kB each; a capture with more is read several times")
 	outputFlag(c, &f.output)
 	wideFlag(c, &f.wide)
 	for _, other := range []string{"config", "fabric", "report", "flows", "forwarded", "emitted"} {
@@ -86,8 +89,11 @@ temporary file. Damaged records and an incomplete last frame are left out, with 
 }
 
 func oneCapture(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return seeHelp(c, fmt.Errorf("%d captures are given, expected one: IN.pcap at the end of the command line", len(args)))
+	if len(args) > 1 {
+		return seeHelp(c, fmt.Errorf("%d captures are given, expected one; cat FILE ... | cnpgate %s ... - reads several as one", len(args), c.Name()))
+	}
+	if len(args) == 0 {
+		return seeHelp(c, errors.New("0 captures are given, expected one: IN.pcap at the end of the command line"))
 	}
 	return nil
 }
@@ -115,6 +121,8 @@ func (f *replayFlags) check(c *cobra.Command) error {
 		return errors.New("--output and --web are given; expected one of them: the page shows what -o prints")
 	case !f.health && c.Flags().Changed("roce-port"):
 		return errors.New("--roce-port is for a diagnosis; give --health, too")
+	case f.connections < 1:
+		return fmt.Errorf("--connections %d: expected 1 or more that are followed at a time", f.connections)
 	}
 	return checkListed(f.flows)
 }
@@ -127,6 +135,9 @@ func (f *replayFlags) serve(c *cobra.Command, source webserver.Source) error {
 }
 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
+	if f.config == "" && len(f.fabric) == 0 {
+		return seeHelp(c, errors.New("missing: --health, for what is wrong with the capture's RDMA, or --config and --fabric, for what the gateway would do"))
+	}
 	if err := requireFlags(c, "config", "fabric"); err != nil {
 		return err
 	}

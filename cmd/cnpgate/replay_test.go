@@ -78,7 +78,7 @@ func TestReplayRefuses(t *testing.T) {
 	const given = "replay --config gw.yaml --fabric fd00:18::2/128 "
 	for _, c := range []struct{ args, says string }{
 		{"replay", "0 captures are given"},
-		{"replay in.pcap", "missing: --config, --fabric; expected with a value"},
+		{"replay in.pcap", "missing: --health, for what is wrong with the capture's RDMA, or --config and --fabric, for what the gateway would do"},
 		{"replay --config gw.yaml in.pcap", "missing: --fabric; expected with a value"},
 		{given, "0 captures are given, expected one"},
 		{given + "in.pcap more.pcap", "2 captures are given, expected one"},

@@ -31,8 +31,8 @@ func setCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set [mode [observe|send] [--port NAME] | log-level [LEVEL]] [-o text|json] [--socket PATH | --config FILE]",
 		Short: "Print or change the mode and the log level of the running gateway, until the next reload",
-		Long: `Without a value it prints those in force. With mode observe, the gateway decides and counts what it would notify because of the port's queue, and sends, marks and holds
-nothing; with send, or notify, it does. log-level is the lowest level that is logged: debug, info, warn or error. Both are in force until the next reload, which
+		Long: `Without a value it prints those in force. With mode observe, the gateway only counts what it would notify, mark CE and pace because of the port's queue; with send it
+does so. log-level is the lowest level that is logged: debug, info, warn or error. Both are in force until the next reload, which
 restores notifications.mode and management.log_level of the configuration; until then cnpgate show health says that a mode differs.`,
 		SuggestFor:        []string{"loglevel"},
 		ValidArgsFunction: completeSetting,

@@ -296,7 +296,7 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 			return link, nil
 		}
 		if cfg.Management.Socket == "" {
-			return "", fmt.Errorf("%s has no management.listen, so its gateway has no API; expected such as unix:%s", f.config, api.DefaultSocket)
+			return "", fmt.Errorf("%s has no management.listen, so its gateway has no API; expected one such as unix:%s", f.config, api.DefaultSocket)
 		}
 		return cfg.Management.Socket, nil
 	case f.socket == "" && c.Flags().Changed("socket"):

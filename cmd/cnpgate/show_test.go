@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/columns"
 )
 
@@ -279,6 +280,7 @@ func TestShow(t *testing.T) {
 		{"show flows --socket gw.sock --interval 1ms", 1, "", "--interval is 1ms, expected 10ms to 5s, or 0 for no rates"},
 		{"show flows -c api.yaml --output json", 0, answered, ""},
 		{"show flows --socket idle.sock", 0, observedOnly + "no such flow\n", ""},
+		{"show senders --socket idle.sock", 0, observedOnly + "no sender has a flow\n", ""},
 		{"show flows --socket cut.sock", 1, "", "the answer of the gateway at cut.sock: unexpected EOF; try again"},
 		{"show flows --socket cut.sock -o json", 1, answered[:len(answered)/2], "the answer is incomplete"},
 		{"show flows --socket broken.sock", 1, "", "the answer of the gateway at broken.sock: json: "},
@@ -286,7 +288,7 @@ func TestShow(t *testing.T) {
 		{"show flows --socket dead.sock", 1, "", "nothing answers at dead.sock: its gateway has ended"},
 		{"show flows --socket gw.yaml", 1, "", "gw.yaml is not a socket"},
 		{"show flows --socket=", 1, "", "--socket is empty; expected the path of the gateway's socket"},
-		{"show flows --config gw.yaml", 1, "", "gw.yaml has no management.listen, so its gateway has no API; expected such as unix:/run/cnpgate/cnpgate.sock"},
+		{"show flows --config gw.yaml", 1, "", "gw.yaml has no management.listen, so its gateway has no API; expected one such as unix:/run/cnpgate/cnpgate.sock"},
 		{"show flows --config none.yaml", 1, "", "none.yaml"},
 		{"show flows --config api.yaml --socket gw.sock", 1, "", "--config and --socket exclude each other"},
 		{"show flows -o xml", 1, "", `--output: "xml" is not known; expected text or json`},
@@ -423,4 +425,12 @@ func serve(t *testing.T, l net.Listener, h http.Handler) {
 		}
 		<-served
 	})
+}
+
+// TestNoHints: that there are none is said.
+func TestNoHints(t *testing.T) {
+	var text strings.Builder
+	if err := printHints(&text, &api.HintsBody{}); err != nil || text.String() != "no hint is in force\n" {
+		t.Errorf("%v, %q", err, &text)
+	}
 }

@@ -51,6 +51,10 @@ func (f *sendersFlags) run(c *cobra.Command) error {
 }
 
 func printSenders(to io.Writer, all *api.SendersBody) error {
+	if len(all.Senders) == 0 {
+		_, err := fmt.Fprintln(to, "no sender has a flow")
+		return err
+	}
 	if err := printTable(to, api.Senders, all.Senders); err != nil || !all.More {
 		return err
 	}

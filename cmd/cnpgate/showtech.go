@@ -51,7 +51,12 @@ func showTechCommand(f *showFlags) *cobra.Command {
 		Long: `Writes a tar.gz to a new file, by default cnpgate-TIME.tar.gz, or to standard output with -: the answers of the gateway's API, the last 2,000 lines of its journal, and
 facts of the host. Passwords in URLs are replaced; keys and tokens aren't read. It has addresses and QPs of flows. What can't be had is listed in missing.txt: a bundle
 is also made if the gateway doesn't answer.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return seeHelp(c, fmt.Errorf("%d files are given; expected one at most", len(args)))
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range []string{"output", "watch", "wide"} {
 				if c.Flags().Changed(name) {
@@ -67,6 +72,9 @@ is also made if the gateway doesn't answer.`,
 			name := "cnpgate-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
 			if len(args) > 0 {
 				name = args[0]
+			}
+			if name == "-" && isTerminal(c.OutOrStdout()) {
+				return errors.New("- would write an archive to a terminal; expected a pipe or a file")
 			}
 			if name == "-" {
 				return writeTech(ctx, api.NewClient(socket), c.OutOrStdout(), time.Now())

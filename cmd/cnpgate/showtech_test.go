@@ -65,3 +65,17 @@ func TestWithoutSecrets(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestBinaryToTerminal: nothing but text is written to a terminal.
+func TestBinaryToTerminal(t *testing.T) {
+	for _, args := range []string{"show tech -", "capture -w -"} {
+		to, seen := terminal(t)
+		c := root()
+		c.SetArgs(strings.Fields(args))
+		c.SetOut(to)
+		err := c.Execute()
+		if text := seen(); err == nil || !strings.Contains(err.Error(), "to a terminal; expected a pipe or a file") || text != "" {
+			t.Errorf("%s: %v, and %q", args, err, text)
+		}
+	}
+}

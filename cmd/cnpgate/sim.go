@@ -277,6 +277,9 @@ func readBeside(name string) ([]byte, error) {
 
 // readScenario reads a file or, if there is none of that name, a built-in scenario.
 func readScenario(name string) ([]byte, error) {
+	if name == "" {
+		return nil, errors.New("the scenario's name is empty; expected a file, or a name that cnpgate sim --list shows")
+	}
 	text, err := os.ReadFile(name)
 	if err == nil {
 		return text, nil
@@ -288,7 +291,7 @@ func readScenario(name string) ([]byte, error) {
 		return d.Text, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("%w; expected a scenario's file, or a name that cnpgate sim --list shows", err)
 	}
 	meant := yamldoc.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
 	if meant != "" {

@@ -56,11 +56,17 @@ func unknownCommand(c *cobra.Command, word string) error {
 	if name := c.CommandPath() + " " + word; removed[name] != "" {
 		return fmt.Errorf("%s was removed; use %s", strings.TrimPrefix(name, "cnpgate "), removed[name])
 	}
+	if isCapture(word) && !c.HasParent() {
+		return fmt.Errorf("unknown command %q for %s; did you mean cnpgate replay --health %s?", word, c.CommandPath(), word)
+	}
 	if meant := meantCommand(c, word); meant != "" {
 		return fmt.Errorf("unknown command %q for %s; did you mean %s?", word, c.CommandPath(), meant)
 	}
 	return seeHelp(c, fmt.Errorf("unknown command %q for %s", word, c.CommandPath()))
 }
+
+// isCapture reports whether a file's name is that of a capture, perhaps a compressed one.
+func isCapture(name string) bool { return strings.Contains(filepath.Base(name), ".pcap") }
 
 // meantCommand finds the command that a word most likely means: one below c, or else one anywhere.
 func meantCommand(c *cobra.Command, word string) string {

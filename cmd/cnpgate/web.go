@@ -63,6 +63,9 @@ func (f *webFlags) web(c *cobra.Command, files []string) error {
 	defer stop()
 	recording := &webserver.Recording{}
 	for _, name := range files {
+		if isCapture(name) {
+			return fmt.Errorf("%s is a capture, and not the result of a run; did you mean cnpgate replay --health --web %s?", name, name)
+		}
 		if err := addFile(ctx, c, recording, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -112,7 +112,7 @@ type Management struct {
 
 // Web is where the gateway serves its page, and what protects it: without Certificate, HTTP without TLS.
 type Web struct {
-	Listen      string `key:"listen" form:"socket" required:"given" expects:"such as 127.0.0.1:8420, or no web section for no page"`
+	Listen      string `key:"listen" form:"socket" required:"given" expects:"an address and a port, such as 127.0.0.1:8420, or no web section for no page"`
 	Certificate string `key:"certificate" form:"file" expects:"/etc/cnpgate/web-certificate" with:"key"`
 	Key         string `key:"key" form:"file" expects:"/etc/cnpgate/web-key" with:"certificate"`
 	TokenFile   string `key:"token_file" form:"file" expects:"/etc/cnpgate/web-token_file"`

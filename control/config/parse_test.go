@@ -160,9 +160,9 @@ func TestBadText(t *testing.T) {
 		{"too long", string(long), "f:1:1: the file is too long; expected at most 4MiB"},
 		{"UTF-16 without a mark", "g\x00", "f:1:2: character U+0000 is not allowed in a configuration; remove it"},
 		{"byte order mark and a mistake", "\uFEFFgateway: x\nports: []\n", "f:1:10: gateway: expected keys with values, found \"x\"\n" +
-			"f:2:8: ports: expected at least 2, found 0"},
+			"f:2:8: ports: expected a list of at least 2, found 0"},
 		{"CRLF and a mistake", "gateway: x\r\nports: []\r\n", "f:1:10: gateway: expected keys with values, found \"x\"\n" +
-			"f:2:8: ports: expected at least 2, found 0"},
+			"f:2:8: ports: expected a list of at least 2, found 0"},
 		{"CRLF and a tab", "gateway:\r\n\tname: x\r\n", "f:2:1: a tab indents this line; expected spaces"},
 		{"no space behind a colon", "gateway:\n  name: a\n  ipv4:x\n  ipv6: y\n", "f:3:3: not valid YAML: could not find expected ':'; " +
 			"put a colon and a space between a key and its value, here or in the line above"},

@@ -122,7 +122,7 @@ func (r *resolver) checkWeb() {
 		}
 	}
 	if at, err := netip.ParseAddrPort(s.Listen); err == nil && !at.Addr().IsLoopback() && len(missing) > 0 {
-		r.Problem(&s.Listen, "%s can be reached from other machines, and %s is not given; expected certificate, key and token_file, or a loopback address such as 127.0.0.1:8420",
+		r.Problem(&s.Listen, "%s can be reached from other machines, which needs %s, too; expected certificate, key and token_file, or a loopback address such as 127.0.0.1:8420",
 			s.Listen, strings.Join(missing, " and "))
 	} else if overlap(s.Listen, *metrics) {
 		r.Problem(&s.Listen, "%s is also the address of management.metrics (%s); expected another port, as only one of them can have it", s.Listen, r.Position(metrics))

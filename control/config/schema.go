@@ -48,7 +48,7 @@ type portSection struct {
 	Role           int                `key:"role" required:"yes" one:"fabric|wan|tap"`
 	Mirrors        int                `key:"mirrors" one:"fabric|wan|both"`
 	FabricHosts    []netip.Prefix     `key:"fabric_hosts" unique:"the prefix %" reload:"live"`
-	Peer           string             `key:"peer" form:"name" required:"yes"`
+	Peer           string             `key:"peer" form:"name" required:"yes" expects:"the name of the port by which this port's frames leave"`
 	Rate           uint64             `key:"rate" form:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
 	RTT            time.Duration      `key:"rtt" default:"0s" min:"0s" max:"10s" reload:"live"`
 	RTTSources     []int              `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" unique:"%" reload:"live"`

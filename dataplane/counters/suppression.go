@@ -2,7 +2,7 @@ package counters
 
 import "github.com/cnpgate/cnpgate/congestion"
 
-// Suppression is why a sender was not notified of congestion above K_max. The first ones are congestion's reasons.
+// Suppression is why a sender was not notified of congestion. The first ones are congestion's reasons.
 type Suppression uint8
 
 // The worker's own reasons.

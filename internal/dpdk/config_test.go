@@ -19,7 +19,7 @@ func TestParseDevice(t *testing.T) {
 		{device: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128", devargs: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128"},
 		{device: "net_af_packet0", fault: "needs the interface"},
 		{device: "net_af_packet0,iface=eth0,snaplen=2", fault: "no argument \"snaplen\""},
-		{device: "eth0", fault: "expected a PCI address"},
+		{device: "ens1f0", fault: "expected a PCI address (0000:3b:00.0) or a virtual device with its arguments (net_af_packet0,iface=ens1f0)"},
 		{device: "", fault: "expected a PCI address"},
 		{device: "3b:00.9", fault: "expected a PCI address"},
 		{device: "net_", fault: "expected a PCI address"},

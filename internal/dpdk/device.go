@@ -14,7 +14,9 @@ import (
 
 var (
 	pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
-	vdevName   = regexp.MustCompile(`^(net|eth)_[a-z]+(_[a-z]+)*[0-9]*([_.-]?[A-Za-z0-9]+)*$`)
+	// interfaceName is the usual form of the kernel's names of interfaces, which devices are often taken for.
+	interfaceName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+	vdevName      = regexp.MustCompile(`^(net|eth)_[a-z]+(_[a-z]+)*[0-9]*([_.-]?[A-Za-z0-9]+)*$`)
 )
 
 // device is a parsed device string of a port: the argument of EAL's -a (a PCI address) or --vdev.
@@ -85,8 +87,12 @@ func parseDevice(s string) (device, error) {
 		}
 		return device{name: strings.ToLower(name), args: args, pci: true}, nil
 	case !vdevName.MatchString(name):
+		iface := "eth0"
+		if interfaceName.MatchString(s) {
+			iface = s
+		}
 		return device{}, fmt.Errorf("device %q: expected a PCI address (0000:3b:00.0) or a virtual device with its arguments "+
-			"(net_af_packet0,iface=eth0)", s)
+			"(net_af_packet0,iface=%s)", s, iface)
 	}
 	d := device{name: name, args: args, traits: drivers[virtualDriver(name)]}
 	if d.is("af_packet") {

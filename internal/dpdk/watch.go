@@ -164,5 +164,5 @@ func tooSmall(n netif.State, mtu int) error {
 	if mtu <= n.MTU {
 		return nil
 	}
-	return fmt.Errorf("interface %s has MTU %d, but the port is configured for %d: `ip link set %s mtu %d`", n.Name, n.MTU, mtu, n.Name, mtu)
+	return fmt.Errorf("interface %s has MTU %d, but the port is configured for %d: `ip link set %s mtu %d`, or lower the port's mtu", n.Name, n.MTU, mtu, n.Name, mtu)
 }

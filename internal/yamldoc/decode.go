@@ -288,10 +288,10 @@ func (d *Document) eachEntry(n *Node, y *yaml.Node, visit func(key string, at *N
 // list reads a sequence, of the file or of a default.
 func (d *Document) list(n *Node, y *yaml.Node) {
 	if rl := n.rule; len(y.Content) < rl.items {
-		d.problem(n, "expected at least %d, found %d", rl.items, len(y.Content))
+		d.problem(n, "expected a list of at least %d, found %d", rl.items, len(y.Content))
 		return
 	} else if rl.most > 0 && len(y.Content) > rl.most {
-		d.problem(n, "expected at most %d, found %d", rl.most, len(y.Content))
+		d.problem(n, "expected a list of at most %d, found %d", rl.most, len(y.Content))
 		return
 	}
 	n.Valid = true

@@ -88,7 +88,7 @@ func TestMistakes(t *testing.T) {
 		"name: x\nboth: 5\n":            "f:2:7: both: expected keys with values, found \"5\"",
 		"name: x\nevery: 2s\n":          "f:2:8: every: \"2s\" is too high; expected 1ms to 1s",
 		"name: x\nports: [3, 3]\n":      "f:2:12: ports[1]: the port 3 is given twice; ports[0] at f:2:9 also has it",
-		"name: x\nports: []\n":          "f:2:8: ports: expected at least 1, found 0",
+		"name: x\nports: []\n":          "f:2:8: ports: expected a list of at least 1, found 0",
 		"name: x\nmode: On\n":           "f:2:7: mode: \"On\" is not known; did you mean on? Expected off or on",
 		"name: x\nkinds: {'a b': {}}\n": "f:2:9: kinds.\"a b\": not a name",
 		"name: x\nhosts: [{address: 10.0.0.1}, {address: 10.0.0.1}]\n": "f:2:40: hosts[1].address: the address 10.0.0.1 is given twice",

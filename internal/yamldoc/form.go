@@ -206,7 +206,7 @@ var standard = Forms{
 		return Words("a name", "letters, digits, '.', '_' and '-', at most "+strconv.Itoa(maxName), namePattern, isName)
 	},
 	"toggle": func(Bounds) Form {
-		return Checked("a switch", "true or false", map[string]any{"type": "boolean"},
+		return Checked("a boolean", "true or false", map[string]any{"type": "boolean"},
 			func(text string) (on, ok bool) { return text == "true", text == "true" || text == "false" })
 	},
 	"integer": func(b Bounds) Form {

@@ -29,7 +29,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown key", "length:", "lengths:", "test.yaml:2:1: lengths: unknown key; did you mean length?"},
 		{"no topology", "  dumbbell:\n    senders: 2\n    spans:\n      - {rate: 10Gbps, delay: 10us, gateway: west}", "  gateways: []", "expected one of dumbbell, two_dcs and file"},
 		{"two topologies", "  dumbbell:", "  file: x\n  dumbbell:", "2 topologies; expected one of"},
-		{"no spans", "      - {rate: 10Gbps, delay: 10us, gateway: west}", "      []", "expected at least 1, found 0"},
+		{"no spans", "      - {rate: 10Gbps, delay: 10us, gateway: west}", "      []", "expected a list of at least 1, found 0"},
 		{"a file that isn't there", "  dumbbell:\n    senders: 2\n    spans:\n      - {rate: 10Gbps, delay: 10us, gateway: west}", "  file: nowhere.txt", "test.yaml:4:9: topology.file"},
 		{"gateways between nodes without a file", "topology:", "topology:\n  gateways: [{gateway: west, fabric: 1, wan: 2}]", "gateways are listed without a topology file"},
 		{"no such gateway", "gateway: west}", "gateway: wets}", `there is no gateway "wets"; did you mean west?`},

@@ -8,13 +8,11 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
-	"github.com/cnpgate/cnpgate/sim/scenarios"
 )
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// TestPage: docs/simulator.md has a row for each key with a value, with its default and bounds, and for nothing else; and it names every scenario,
-// response and NIC.
+// TestPage: docs/simulator.md has a row for each key with a value, with its default and bounds, and for nothing else; and it names every response and NIC.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/simulator.md")
 	if err != nil {
@@ -43,7 +41,7 @@ func TestPage(t *testing.T) {
 	for path := range rows {
 		t.Errorf("the page has a row for %s, which is not in the schema", path)
 	}
-	for _, name := range slices.Concat(scenarios.Names(), responseNames[:], NICs()) {
+	for _, name := range slices.Concat(responseNames[:], NICs()) {
 		if !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("the page doesn't name %s", name)
 		}

@@ -21,7 +21,7 @@ func (s *sources) pages() ([]page, error) {
 	if err != nil {
 		return nil, err
 	}
-	try, err := lines(tryFile, s.try, "  notifications  accepted: ", "1: queue wan/default", "  SOURCE ", "  198.18.0.2 ")
+	try, err := lines(tryFile, s.try, "  notifications  accepted: ", "1: queue wan/default", "  packets marked; ", "  SOURCE ", "  198.18.0.2 ")
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,9 @@ import { el, setText } from "../common/dom.js";
 import * as format from "../common/format.js";
 import { Table } from "../common/table.js";
 import { Sequence } from "./sequence.js";
-import { meaningOf, titleOf } from "./words.js";
 
 const mostRows = 200; // of a table
 const firstVerdicts = 8; // that are shown at once
-
-const placeholders = [["$IF", "the RDMA interface"], ["$DEVICE", "the PCI address of the NIC"], ["$PRIO", "the priority of the traffic, often 3"], ["$INDEX", "the number that show_gids prints"]];
 
 const plural = (n, what) => `${format.count(n)} ${what}${n === 1 ? "" : "s"}`;
 const sum = (by) => Object.values(by ?? {}).reduce((a, b) => a + b, 0);
@@ -85,7 +82,7 @@ export class View {
     this.connections = new Table("Connections", [
       { title: "From (QP)", cell: (row) => this.endCell(row) },
       { title: "To (QP)", left: true, cell: (row) => `${ends(row)[1].ip} (${ends(row)[1].qp ?? "?"})` },
-      { title: "What is wrong", left: true, cell: (row) => el("span", { class: "wrong" }, row.record.verdicts.map(titleOf).join("; ") || "–") },
+      { title: "What is wrong", left: true, cell: (row) => el("span", { class: "wrong" }, this.titlesOf(row).join("; ") || "–") },
       { title: "Packets", cell: (row) => or0(row.side.requests.packets + row.side.responses.packets) },
       { title: "Sent again", cell: (row) => this.loud(row.side.retransmitted.packets) },
       { title: "Lost before here", cell: (row) => this.loud(row.side.lost_upstream) },
@@ -108,6 +105,11 @@ export class View {
 
   loud(n) {
     return n ? el("strong", { class: "bad" }, format.count(n)) : "0";
+  }
+
+  // titlesOf is what is wrong with a row's connection. Each is one of the report's verdicts.
+  titlesOf(row) {
+    return this.report.verdicts.filter((v) => row.record.verdicts.includes(v.verdict)).map((v) => v.title);
   }
 
   endCell(row) {
@@ -162,14 +164,13 @@ export class View {
     const more = v.connections > 1 ? ` (${plural(v.connections, "connection")}; the figures are of the worst one)` : "";
     const row = worst(this.rows, v), about = row?.record.verdicts.includes(v.verdict);
     const said = el("p", { class: "muted said", role: "status" });
-    const commands = v.commands ?? [], open = placeholders.filter(([name]) => commands.some((c) => c.includes(name)));
+    const commands = v.commands ?? [];
     return el("li", { class: "panel verdict" },
-      el("h3", {}, el("span", { class: "number" }, String(n)), titleOf(v.verdict)),
+      el("h3", {}, el("span", { class: "number" }, String(n)), v.title),
       el("p", { class: "subject" }, v.subject.replaceAll(" -> ", " → ") + more, " ", el("code", {}, v.verdict)),
-      el("p", {}, meaningOf(v.verdict)),
+      el("p", {}, v.meaning),
       el("dl", { class: "why-what" }, el("dt", {}, "What shows it"), el("dd", { class: "shows" }, v.evidence), ...pairsOf(v), el("dt", {}, "What to change"), el("dd", { class: "change" }, v.advice)),
       commands.length > 0 ? el("pre", { class: "commands" }, commands.join("\n")) : null,
-      open.length > 0 ? el("p", { class: "muted open" }, open.map(([name, what]) => `${name} is ${what}`).join("; ") + ".") : null,
       el("p", { class: "row" },
         commands.length > 0 ? el("button", { type: "button", class: "primary", onclick: () => this.copy(commands.join("\n") + "\n", said) }, "Copy the commands to change") : null,
         about ? el("button", { type: "button", onclick: () => this.plot(row, true) }, "Show it on the plot") : null, said));
@@ -196,7 +197,7 @@ export class View {
     try {
       const trace = await this.traceOf(row.connection, row.side.requester, ({ read, size }) => row === this.plotted && setText(this.plotState, `${reading}: ${format.percent(read / size)}`));
       if (row !== this.plotted) return;
-      setText(this.plotState, row.record.verdicts.length ? row.record.verdicts.map(titleOf).join("; ") + "." : "Nothing wrong was found in this connection.");
+      setText(this.plotState, row.record.verdicts.length ? this.titlesOf(row).join("; ") + "." : "Nothing wrong was found in this connection.");
       this.sequence.node.hidden = trace.points.length === 0;
       if (trace.points.length === 0) return setText(this.plotState, "No packet of it was recorded: none has passed, or there is too much traffic to inspect all of it. Choose it again to try again.");
       this.sequence.node.classList.remove("stale");
@@ -209,7 +210,7 @@ export class View {
   // fill fills the tables with what the filters leave.
   fill() {
     const text = this.text.value.trim().toLowerCase(), only = this.only.checked;
-    const fits = (row) => !text || [nameOf(row), row.record.ended, ...row.record.verdicts, ...row.record.verdicts.map(titleOf)].some((t) => t.toLowerCase().includes(text));
+    const fits = (row) => !text || [nameOf(row), row.record.ended, ...row.record.verdicts, ...this.titlesOf(row)].some((t) => t.toLowerCase().includes(text));
     const rows = this.rows.filter((row) => (!only || row.record.verdicts.length > 0) && fits(row));
     const hosts = new Set(rows.flatMap((row) => row.record.ends.map((e) => e.ip)));
     const listed = this.report.hosts.filter((h) => (!text && !only) || hosts.has(h.name));
