@@ -22,6 +22,9 @@ type pending struct {
 
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
+	if p.Time-h.sent >= farthest {
+		h.hops[0] = p.Hops
+	}
 	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
 	if hole {
 		h.Goodput += uint64(p.Data)
@@ -266,8 +269,11 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 	return true
 }
 
+// farthest is how long the path takes between two places of a capture at most, ns: package replay leaves out copies that come later.
+const farthest = 5 * ms
+
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
-// sender sends again takes as many hops as what it sends for the first time. kind: 0 for a request, 1 for a response.
+// sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed. kind: 0 for a request, 1 for a response.
 func (h *Half) elsewhere(p *Packet, kind int) bool {
 	return p.Hops != h.hops[kind] && h.hops[kind] != 0
 }

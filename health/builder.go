@@ -31,6 +31,7 @@ type Builder struct {
 	notPaired      int
 	oneDirection   int
 	unacknowledged int
+	unheard        int
 	unlisted       uint64
 	directions     []direction        // by the connection's number
 	oneSided       map[direction]bool // those of connections whose other direction isn't in the same copy
@@ -62,6 +63,9 @@ func (b *Builder) Add(c *Connection, by string) {
 	}
 	if c.unacknowledged() {
 		b.unacknowledged++
+	}
+	if c.unheard() {
+		b.unheard++
 	}
 	for i := range found {
 		found[i].Connections, found[i].of = 1, []int{number}
@@ -197,7 +201,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	r := &Report{Verdicts: grouped(b.verdicts, b.Ports != nil), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	b.all.finish()
 	r.Summary = Summary{
-		Connections: len(b.directions), Bad: r.mark(), NotPaired: b.notPaired, OneDirection: b.oneDirection, unacknowledged: b.unacknowledged, Hosts: len(b.hosts), DurationNS: b.last - b.first,
+		Connections: len(b.directions), Bad: r.mark(), NotPaired: b.notPaired, OneDirection: b.oneDirection, unacknowledged: b.unacknowledged, unheard: b.unheard, Hosts: len(b.hosts), DurationNS: b.last - b.first,
 		OtherFrames: other, Totals: b.all,
 	}
 	for host, s := range b.hosts {

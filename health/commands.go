@@ -62,16 +62,18 @@ func (v *Verdict) typed(gateway bool) []string {
 			fmt.Sprintf("echo 1 > /sys/class/net/$IF/ecn/roce_np/enable/$PRIO   # at %s", from),
 			fmt.Sprintf("grep . /sys/class/infiniband/*/ports/1/hw_counters/np_*   # at %s: does it count CE and CNPs?", from),
 		}
-	case LossUpstream, LossDownstream, AckLoss:
+	case LossUpstream, LossDownstream:
 		return []string{fmt.Sprintf(drops, v.lossy), fmt.Sprintf(lossy, v.lossy)}
+	case AckLoss:
+		return []string{fmt.Sprintf(drops, from), fmt.Sprintf(lossy, from)}
 	case BlackHole:
 		return []string{
-			fmt.Sprintf("tracepath -n %s   # at %s: the MTU of each hop", v.to, from),
+			fmt.Sprintf("tracepath -n %s   # at %s: the MTU of each hop", to, from),
 			fmt.Sprintf("ip link set dev $IF mtu 4200   # at %s and %s, and the same at every switch port between them", from, to),
 		}
 	case NoAnswer:
 		return []string{
-			fmt.Sprintf("ping -c 3 %s   # at %s", v.to, from),
+			fmt.Sprintf("ping -c 3 %s   # at %s", to, from),
 			fmt.Sprintf("rdma resource show qp   # at %s: is the QP still there, and in state RTS?", to),
 		}
 	case PFCPauses, PFCStorm:

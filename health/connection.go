@@ -127,6 +127,16 @@ func (c *Connection) snapshot(now int64) {
 	}
 }
 
+// unheard reports whether an end fell silent without an answer to what had asked for one.
+func (c *Connection) unheard() bool {
+	for i := range c.Half {
+		if h := &c.Half[i]; h.flags&(answered|blind|oneWay) == answered && h.probes.n > 0 && ahead(h.next, h.answers.acked) > 0 {
+			return c.How == Idle && c.Paired && c.notCaptured() == 0
+		}
+	}
+	return false
+}
+
 const (
 	idleAfter = 10e9 // ns
 	gaveUp    = 5    // transmissions without an answer

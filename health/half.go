@@ -62,7 +62,8 @@ const (
 
 const (
 	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew
-	minimum = 256     // the smallest path MTU
+	minimum = 256     // the smallest path MTU, and the largest
+	maximum = 4096
 )
 
 // request follows a packet of the requester.
@@ -148,7 +149,7 @@ func (h *Half) fresh(p *Packet) {
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
 	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16), 0)
 	h.recent.add(p)
-	h.big.outstanding(p)
+	h.big.outstanding(p.PSN, h.sizeOf(p))
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}

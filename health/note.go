@@ -81,6 +81,9 @@ func (r *Report) conclude() string {
 	case suspicious > 0:
 		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
 			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
+	case s.unheard > 0:
+		return fmt.Sprintf("No cause stands out, but not all is well: %d connections end with a request that was never answered here, nor sent again: a host has stopped, or its QP's timeout is 0 (never).",
+			s.unheard)
 	case s.OneDirection*2 > s.Connections:
 		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips are unknown.",
 			s.OneDirection, s.Connections)

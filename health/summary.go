@@ -32,6 +32,7 @@ type Summary struct {
 	OtherFrames  uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
 
 	unacknowledged int // connections whose service has no answers
+	unheard        int // those that end with a request without an answer
 	Totals
 }
 

@@ -339,7 +339,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Name: AckLoss, Weight: h.AcksLost, lossy: c.End[i].Addr.Netip(),
+		Name: AckLoss, Weight: h.AcksLost,
 		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s",
 			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),

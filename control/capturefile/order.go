@@ -57,9 +57,9 @@ func (c *Reader) Shift(by []int64) { c.shifts = by }
 func (c *Reader) Late() int { return c.late }
 
 // Disorder is how many of the frames read so far have earlier timestamps than one before them, and how much earlier than the first frame the earliest one
-// is, ns; 0 if the clock was set back.
+// is, ns; 0 if the clock was set back. It wasn't if the file ends where it begins: files of a ring buffer were joined in another order than that of time.
 func (c *Reader) Disorder() (frames int, earlier int64) {
-	if c.earlier > windowTime && c.appended == 0 {
+	if joins := c.ended <= 0 && c.ended > -windowTime; c.earlier > windowTime && c.appended == 0 && !joins {
 		return c.backwards, 0
 	}
 	return c.backwards, c.earlier
@@ -76,7 +76,7 @@ func (c *Reader) sorted() (Frame, error) {
 			}
 			break
 		}
-		if w.newest-f.Time > windowTime && c.appended == 0 && c.shifts == nil {
+		if w.newest-f.Time > windowTime && c.appended == 0 && c.shifts == nil && c.shift <= windowTime {
 			c.late++
 			f.Time = w.newest
 		}

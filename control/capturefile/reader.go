@@ -51,6 +51,7 @@ type Reader struct {
 	jumps     int // times when the clock went far ahead, or nothing was captured
 	backwards int // frames with earlier timestamps than a frame before them
 	earlier   int64
+	ended     int64    // time of the latest frame, since the first one
 	shift     int64    // ns that are added to times
 	damage    *Damaged // the first damaged record behind which others were found
 	damages   int
@@ -183,6 +184,7 @@ func (c *Reader) note(r *record, shift int64) int64 {
 		c.First = time.Unix(0, r.at).UTC()
 	}
 	at := r.at - c.first
+	c.ended = at
 	switch {
 	case at < c.latest:
 		c.backwards++

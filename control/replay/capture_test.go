@@ -153,6 +153,8 @@ func TestOddCaptures(t *testing.T) {
 		{"times backwards", classic(le, micro, 1, whole(5, 0, frameOf(1)), whole(2, 0, frameOf(2)), whole(6, 0, frameOf(3))), 3,
 			"1 frames have earlier timestamps than frames before them; it was sorted", []int64{2, 5, 6}},
 		{"clock set back", classic(le, micro, 1, whole(50, 0, frameOf(1)), whole(20, 0, frameOf(2)), whole(60, 0, frameOf(3))), 3, "1 of them are too far behind", []int64{50, 50, 60}},
+		{"a ring buffer's files, the latest first", classic(le, micro, 1, whole(50, 0, frameOf(1)), whole(70, 0, frameOf(2)), whole(20, 0, frameOf(3)), whole(49, 0, frameOf(4))), 4,
+			"it was sorted", []int64{20, 49, 50, 70}},
 		{"two files of the same time", append(classic(le, micro, 1, whole(50, 0, frameOf(1)), whole(70, 0, frameOf(2))), classic(le, micro, 1, whole(20, 0, frameOf(3)), whole(60, 0, frameOf(4)))...), 4,
 			"it was sorted", []int64{20, 50, 60, 70}},
 		{"the largest gap", classic(le, micro, 1, whole(0, 0, frameOf(1)), whole(1<<32-1, 0, frameOf(2))), 2, "jumps ahead", []int64{0, 1<<32 - 1}},

@@ -39,6 +39,7 @@ func TestUnread(t *testing.T) {
 		{name: "pfc_one", says: "Nothing is wrong."},
 		{name: "pfc_stall", verdicts: []string{health.PFCStorm}, says: "priority 3"},
 		{name: "pfc_storm_only", verdicts: []string{health.PFCStorm}, says: "priority 4"},
+		{name: "gro_merged", reasons: []string{"packets-merged"}, detail: "more payload", says: "120 of 160"},
 		{name: "icrc_bad_all", verdicts: []string{health.WrongICRC}, says: "64 of 64"},
 		{name: "icrc_bad_some", naks: 104, verdicts: []string{health.WrongICRC}, says: "corrupted before here"},
 	}

@@ -12,8 +12,8 @@ import (
 // icrcs counts packets whose invariant CRC is wrong, by the hosts that they go from and to. Their receiver drops them without a word.
 type icrcs map[[2]packet.Addr]*icrcCount
 
-// icrcCount are the packets of one direction; seen counts those, too, that the capture has cut.
-type icrcCount struct{ seen, whole, wrong uint64 }
+// icrcCount are the packets of one direction; seen counts those, too, that the capture has cut. Of responses, answers counts one for each packet that caused them.
+type icrcCount struct{ seen, whole, wrong, answers uint64 }
 
 // mostICRCs bounds the pairs of hosts.
 const mostICRCs = 1 << 16
@@ -59,6 +59,10 @@ func (s *icrcs) note(o *dissect.Packet) {
 		(*s)[key] = c
 	}
 	c.seen++
+	switch o.Parsed.Opcode & 31 {
+	case packet.RCAcknowledge, packet.RCAtomicAcknowledge, packet.RCReadRespFirst, packet.RCReadRespOnly:
+		c.answers++
+	}
 	if whole {
 		c.whole++
 	}
@@ -67,11 +71,13 @@ func (s *icrcs) note(o *dissect.Packet) {
 	}
 }
 
-// rewritten reports whether the capture was changed after it was made: nearly all ICRCs are wrong both ways, and yet the hosts answer each other. If the
+// rewritten reports whether the capture has other ICRCs than the wire: nearly all are wrong, as it was changed after it was made, or made before the NIC writes
+// them. Then they are wrong both ways, and yet the hosts answer each other; or there are more answers than packets that a receiver can have accepted. If the
 // other direction has answers of which none is whole, nothing tells this from corruption, and it is taken for it, too.
 func (s icrcs) rewritten(from, to packet.Addr) bool {
 	there, back := s[[2]packet.Addr{from, to}], s[[2]packet.Addr{to, from}]
-	return there != nil && back != nil && there.wrong*10 > there.whole*9 && (back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9)
+	return there != nil && back != nil && there.wrong*10 > there.whole*9 &&
+		(back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9 || back.answers > there.seen-there.wrong)
 }
 
 // corrupting are the pairs of hosts of which the receiver drops packets.

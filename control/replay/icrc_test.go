@@ -18,6 +18,8 @@ func TestRewritten(t *testing.T) {
 		{"right answers", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9}, false},
 		{"wrong answers, too", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9, wrong: 9}, true},
 		{"answers of which none is whole", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9}, true},
+		{"more answers than right packets", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9, answers: 9}, true},
+		{"answers to packets that were cut", &icrcCount{seen: 80, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9, answers: 9}, false},
 		{"few are wrong", &icrcCount{seen: 64, whole: 64, wrong: 3}, &icrcCount{seen: 9}, false},
 	} {
 		s := icrcs{}

@@ -74,6 +74,9 @@ func TestSetups(t *testing.T) {
 		return packet.CM{Attribute: kind, LocalComm: 900, RemoteComm: to, Reason: reason}
 	}
 	rej, rep, mra := answer(packet.CMREJ, 7, 8), answer(packet.CMREP, 7, 0), answer(packet.CMMRA, 7, 0)
+	own := func(kind packet.CMAttribute) packet.CM { // of the requester, about the reply
+		return packet.CM{Attribute: kind, LocalComm: 7, RemoteComm: 900, Reason: packet.CMConsumerReject, Answers: packet.CMAnswersREP}
+	}
 	for _, c := range []struct {
 		name     string
 		messages []packet.CM
@@ -87,6 +90,13 @@ func TestSetups(t *testing.T) {
 		{"it will be answered", []packet.CM{req(7), req(7), req(7), mra}, nil},
 		{"rejected", []packet.CM{req(7), rej}, []string{health.Refused}},
 		{"rejected, then accepted", []packet.CM{req(7), rej, req(8), answer(packet.CMREP, 8, 0)}, nil},
+		{"the reply is rejected", []packet.CM{req(7), rep, own(packet.CMREJ)}, []string{health.Refused}},
+		{"the reply is rejected, then one is accepted", []packet.CM{req(7), rep, own(packet.CMREJ), req(7), rep, own(packet.CMRTU)}, nil},
+		{"replies are lost behind", []packet.CM{req(7), rep, req(7), rep, req(7), rep}, []string{health.AckLoss}},
+		{"one reply is lost behind", []packet.CM{req(7), req(7), rep, req(7), rep}, nil},
+		{"replies are lost behind, and one isn't", []packet.CM{req(7), rep, req(7), rep, req(7), rep, own(packet.CMRTU)}, nil},
+		{"replies are lost behind, and one takes its time", []packet.CM{req(7), rep, req(7), rep, req(7), rep, own(packet.CMMRA)}, nil},
+		{"a reply to another one of several", []packet.CM{req(7), req(8), rep, req(8), req(8), req(8)}, []string{health.NoAnswer}},
 		{"an answer to another one", []packet.CM{req(7), answer(packet.CMREJ, 8, 8)}, nil},
 	} {
 		var s setups
@@ -94,7 +104,7 @@ func TestSetups(t *testing.T) {
 			mad := make([]byte, packet.MADLen)
 			m.Put(mad)
 			p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: a, Dst: b}
-			if m.Attribute != packet.CMREQ {
+			if m.Attribute != packet.CMREQ && m.RemoteComm != 900 {
 				p.Src, p.Dst = b, a
 			}
 			s.note(mad, p)

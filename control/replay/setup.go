@@ -10,7 +10,7 @@ import (
 // setups are the requests for connections (IBTA 12.6.5) by who asks whom for what.
 type setups struct {
 	all  map[service]*setup
-	open map[request]*setup // those without an answer
+	open map[request]*setup // those that aren't decided
 }
 
 type service struct {
@@ -29,11 +29,14 @@ type setup struct {
 	sent     uint64 // requests without an answer, with repetitions; 0 once one is answered
 	repeated uint64 // most transmissions of the present request
 	latest   uint32 // its communication ID
+	replied  bool   // to it
+	unheard  uint64 // its transmissions after that
 	rejected uint64 // since the latest one that was accepted
+	refused  uint64 // replies that the requester has rejected since
 	reason   uint16
 }
 
-// mostSetups bounds the services, and the requests without an answer.
+// mostSetups bounds the services, and the requests that aren't decided.
 const mostSetups = 1 << 14
 
 // note reads a management datagram in the first pass.
@@ -48,17 +51,31 @@ func (s *setups) note(b []byte, p *packet.Parsed) {
 	}
 	key := request{p.Dst, p.Src, m.RemoteComm}
 	o := s.open[key]
-	if o == nil {
-		return
+	answers := o != nil
+	if !answers { // it is the requester's
+		key = request{p.Src, p.Dst, m.LocalComm}
+		o = s.open[key]
 	}
-	switch o.sent = 0; m.Attribute {
-	case packet.CMREJ:
+	switch {
+	case o == nil:
+		return
+	case !answers: // it has heard the reply
+		o.replied, o.unheard = false, 0
+	}
+	switch o.sent = 0; {
+	case m.Attribute == packet.CMREP:
+		o.replied, o.rejected = o.replied || key.comm == o.latest, 0
+		return
+	case m.Attribute == packet.CMMRA: // the answer is to come
+		return
+	case m.Attribute == packet.CMREJ && answers:
 		o.rejected++
 		o.reason = m.Reason
-	case packet.CMREP:
-		o.rejected = 0
-	case packet.CMMRA: // the answer is to come
-		return
+	case m.Attribute == packet.CMREJ:
+		o.refused++
+		o.reason = m.Reason
+	case m.Attribute == packet.CMRTU:
+		o.refused = 0
 	}
 	delete(s.open, key)
 }
@@ -75,21 +92,32 @@ func (s *setups) ask(to service, comm uint32) {
 		o = &setup{}
 		s.all[to] = o
 	}
-	if o.sent++; o.sent == 1 || o.latest != comm {
-		o.repeated, o.latest = 0, comm
+	switch {
+	case o.latest != comm:
+		o.repeated, o.latest, o.replied, o.unheard = 0, comm, false, 0
+	case o.replied:
+		o.unheard++
+		fallthrough
+	case o.sent == 0:
+		o.repeated = 0
 	}
+	o.sent++
 	o.repeated++
 	if len(s.open) < mostSetups {
 		s.open[request{to.from, to.to, comm}] = o
 	}
 }
 
-// verdicts are those about requests that were rejected, or sent three times without an answer.
+// verdicts are those about requests that were rejected, or sent three times without an answer that was heard.
 func (s *setups) verdicts() (all []health.Verdict) {
 	const enough = 3
 	for to, o := range s.all {
 		v := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}
 		switch {
+		case o.unheard+1 >= enough:
+			v.Name, v.Weight = health.AckLoss, o.unheard
+			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times more after its reply had passed here: lost between here and %v", serviceName(to.id), o.unheard, to.from.Netip())
+			v.Advice = fmt.Sprintf("look for drops and filters between here and %v", to.from.Netip())
 		case o.sent > 0 && o.repeated >= enough:
 			v.Name, v.Weight = health.NoAnswer, o.sent
 			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times without an answer", serviceName(to.id), o.sent)
@@ -98,6 +126,10 @@ func (s *setups) verdicts() (all []health.Verdict) {
 			v.Name, v.Weight = health.Refused, o.rejected
 			v.Evidence = fmt.Sprintf("%d requests for a connection to %s were rejected: %s", o.rejected, serviceName(to.id), packet.CMReason(o.reason))
 			v.Advice = fmt.Sprintf("look at the application at %v: whether it listens at this address and port, and its log", to.to.Netip())
+		case o.refused > 0:
+			v.Name, v.Weight = health.Refused, o.refused
+			v.Evidence = fmt.Sprintf("%d replies to requests for a connection to %s were rejected by %v: %s", o.refused, serviceName(to.id), to.from.Netip(), packet.CMReason(o.reason))
+			v.Advice = fmt.Sprintf("look at the log of the application at %v", to.from.Netip())
 		default:
 			continue
 		}

@@ -40,6 +40,9 @@ func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 		r.parse(b, length, &o)
 		o.Wire = wire
 		if o.Parsed.Kind == packet.RoCEv2 && !o.Parsed.IPv4Mapped() {
+			if merged(o.Parsed) {
+				o.Reason = Merged
+			}
 			return o
 		}
 		if depth == 0 {
@@ -57,16 +60,36 @@ func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 		}
 		b, length = inner, n
 	}
-	if o.Reason == NotRDMA || o.Reason == None {
+	switch {
+	case o.Parsed.Kind == packet.RoCEv2: // with IPv4-mapped addresses
+		o.Reason = Malformed
+	case o.Reason == NotRDMA:
 		o.Reason = max(first, NotRDMA)
 	}
 	return o
+}
+
+// merged reports whether a packet is larger than an end sends it, and so has the next ones behind it. One that others of its message follow has the path MTU as
+// payload, a power of 2, and none has more than 4,096 bytes (IBTA 9.7.2).
+func merged(p *packet.Parsed) bool {
+	data := p.ICRC - uint32(p.Payload)
+	switch p.Opcode & 31 {
+	case packet.RCSendFirst, packet.RCSendMiddle, packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCReadRespFirst, packet.RCReadRespMiddle:
+		if p.Opcode.Role() != packet.NoRole && data&(data-1) != 0 {
+			return true
+		}
+	}
+	return data > 4096
 }
 
 // parse parses a frame. If its headers are cut off, they are parsed as if zeros followed.
 func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 	p := &r.parsed
 	look(b, length, p)
+	if whole := lengthBefore(b, p); whole > length {
+		length = whole
+		look(b, length, p)
+	}
 	o.Frame, o.Real, o.Reason, o.Cut = b, b, None, false
 	if p.Kind == packet.RoCEv2 {
 		o.Whole = o.Whole && len(b) >= int(p.ICRC)+packet.ICRCLen
@@ -87,6 +110,19 @@ func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 		packet.Parse(b, length, p)
 	}
 	o.Reason = reasonOf(b, length, p)
+}
+
+// lengthBefore is how long a frame that couldn't be parsed was by its IP header: a mirror may have cut it, and tell the length that it has left. 0: it isn't known.
+func lengthBefore(b []byte, p *packet.Parsed) uint32 {
+	ip := packet.EthernetLen + packet.VLANTagLen*int(p.Tags)
+	switch {
+	case p.Kind != packet.Other || ip+packet.IPv4Len > len(b):
+	case p.EtherType == packet.EtherTypeIPv4:
+		return uint32(ip) + uint32(binary.BigEndian.Uint16(b[ip+v4Total:]))
+	case p.EtherType == packet.EtherTypeIPv6:
+		return uint32(ip+packet.IPv6Len) + uint32(binary.BigEndian.Uint16(b[ip+v6Payload:]))
+	}
+	return 0
 }
 
 // look parses a frame, also behind an overlay's headers.

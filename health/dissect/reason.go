@@ -13,15 +13,16 @@ type Reason uint8
 
 // Reasons, those that say the most last.
 const (
-	None     Reason = iota
-	NotRDMA         // another protocol
-	Fragment        // of an IP packet
-	Tunnel          // an encapsulation that isn't read
-	InfiniBand
-	Vendor     // an opcode of the manufacturer, or a reserved one
-	Malformed  // lengths or headers that don't fit
-	RoCEv1     // RoCE without UDP
-	HeadersCut // the capture has cut the headers off
+	None       Reason = iota
+	NotRDMA           // another protocol
+	Fragment          // of an IP packet
+	Tunnel            // an encapsulation that isn't read
+	OtherRDMA         // iWARP, Ultra Ethernet
+	Vendor            // an opcode of the manufacturer, or a reserved one
+	Malformed         // lengths or headers that don't fit
+	Merged            // several packets in one
+	RoCEv1            // RoCE without UDP
+	HeadersCut        // the capture has cut the headers off
 	Reasons    = iota
 )
 
@@ -38,9 +39,10 @@ var reasons = [Reasons]struct {
 	NotRDMA:    {"not-rdma", "", false},
 	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", true},
 	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", true},
-	InfiniBand: {"infiniband", "only RoCEv2 is examined", true},
+	OtherRDMA:  {"other-rdma", "only RoCEv2 is examined", true},
 	Vendor:     {"opcode-not-followed", "opcodes from 0xc0 on are the manufacturer's (IBTA 9.2.1), such as Mellanox's DC; UCX uses RC with UCX_TLS=rc", true},
 	Malformed:  {"malformed", "check how the capture was made", true},
+	Merged:     {"packets-merged", "the host has merged packets before it captured them: ethtool -K $IF gro off rx-udp-gro-forwarding off, or capture at a mirror port", true},
 	RoCEv1:     {"rocev1", "RoCE v1 isn't routed: choose a RoCE v2 GID (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, show_gids)", true},
 	HeadersCut: {"headers-cut-off", "capture more of each frame (tcpdump -s 192, the mirror's truncation size)", true},
 }
@@ -81,10 +83,22 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
+	case p.Proto == packet.ProtoUDP && otherRDMA[p.DstPort] != "", setsUpIWARP(b, p):
+		return OtherRDMA
 	case packet.InTunnel(b, p) || p.Proto == packet.ProtoUDP && opaqueUDP[p.DstPort] != "" || opaqueIP[p.Proto] != "":
 		return Tunnel
 	}
 	return NotRDMA
+}
+
+// setsUpIWARP reports whether a TCP segment has the request or the reply that begins an iWARP connection (RFC 5044 7.1).
+func setsUpIWARP(b []byte, p *packet.Parsed) bool {
+	const offset, key = 12, "MPA ID Re"
+	if p.Proto != packet.ProtoTCP || p.L4 == 0 || int(p.L4)+offset >= len(b) {
+		return false
+	}
+	data := int(p.L4) + int(b[p.L4+offset]>>4)*4
+	return data < len(b) && strings.HasPrefix(string(b[data:min(data+len(key), len(b))]), key)
 }
 
 // Detail names what a frame is that wasn't examined.
@@ -97,6 +111,17 @@ func Detail(o *Packet) string {
 		return "EtherType 0x8915"
 	case HeadersCut:
 		return fmt.Sprintf("%d of %d bytes are in the capture", len(b), p.Len)
+	case Malformed:
+		if p.IPv4Mapped() {
+			return "IPv4-mapped addresses in IPv6"
+		}
+	case Merged:
+		return "more payload than a packet has"
+	case OtherRDMA:
+		if p.Proto == packet.ProtoTCP {
+			return "iWARP"
+		}
+		return fmt.Sprintf("%s, UDP to port %d", otherRDMA[p.DstPort], p.DstPort)
 	case Tunnel:
 		switch {
 		case p.Proto == packet.ProtoGRE && int(p.L4)+4 <= len(b):

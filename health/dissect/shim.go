@@ -10,8 +10,11 @@ import (
 const (
 	vnTag      = 0x8926 // IEEE 802.1BR's predecessor: 4 octets
 	metadata   = 0x8909 // Cisco Meta Data, with the security group tag: 6 octets
+	eTag       = 0x893f // IEEE 802.1BR: 6 octets
 	timestamps = 0xd28b // Arista: a subtype, a version, and a time of 48 or 64 bits
 	backbone   = 0x88e7 // IEEE 802.1ah: 4 octets, then a whole frame
+	fabricPath = 0x8903 // Cisco: 2 octets, then a whole frame
+	trill      = 0x22f3 // RFC 6325 3: 6 octets with the number of words of options that follow, then a whole frame
 )
 
 // behindShim is the frame without such a header; where MAC addresses would be stands something else, which doesn't matter.
@@ -22,7 +25,7 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 	switch p.EtherType {
 	case vnTag:
 		return from(b, length, before+etherTypeLen+4)
-	case metadata:
+	case metadata, eTag:
 		return from(b, length, before+etherTypeLen+6)
 	case timestamps:
 		if at+timeVersion+etherTypeLen > len(b) {
@@ -34,6 +37,12 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 		return from(b, length, before+etherTypeLen+4+8)
 	case backbone:
 		return from(b, length, at+etherTypeLen+4)
+	case fabricPath:
+		return from(b, length, at+etherTypeLen+2)
+	case trill:
+		if at+etherTypeLen+2 <= len(b) {
+			return from(b, length, at+etherTypeLen+6+int(binary.BigEndian.Uint16(b[at+etherTypeLen:])>>6&0x1f)*4)
+		}
 	}
 	return nil, 0, false
 }
@@ -41,7 +50,11 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 // opaque are encapsulations that aren't read, and may hide RDMA, by EtherType, by IP protocol, and by UDP destination port.
 var (
 	opaqueUDP = map[uint16]string{6343: "sFlow samples", 37008: "TZSP"}
-	opaque    = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps"}
+	opaque    = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
+		eTag: "802.1BR E-TAG", fabricPath: "FabricPath", trill: "TRILL"}
+
+	// otherRDMA are transports of RDMA by UDP destination port.
+	otherRDMA = map[uint16]string{4793: "Ultra Ethernet"}
 
 	opaqueIP = map[uint8]string{50: "ESP", 97: "EtherIP", 115: "L2TP", 137: "MPLS in IP"}
 )
