@@ -95,7 +95,7 @@ func TestHugepagesAreEnough(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	needed := number(string(out), `frames take (\d+) hugepages`)
-	if n := number(text, `(\d+) for bare-metal\.yaml with its\s+three classes of 62\.5 MB`); n != needed {
+	if n := number(text, `(\d+) for bare-metal\.yaml with its\s+three classes`); n != needed {
 		t.Errorf("the README says that %d are needed, check says %d", n, needed)
 	}
 	if n := number(text, `host-setup --hugepages (\d+)`); n < needed || n > needed*5/4 {
