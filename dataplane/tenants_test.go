@@ -316,11 +316,11 @@ type left struct {
 	octets       string
 }
 
-// tenantsRun makes one run, and returns the first tenant's frames that left, and the number of actions of the second one.
-func tenantsRun(t *testing.T, seed uint64, in *places, acts bool) (out []left, actions int) {
+// tenantsRun makes one run, without learning which scopes belong together if they are stated, and returns the first tenant's frames that left, and the number of actions of the second one.
+func tenantsRun(t *testing.T, seed uint64, in *places, stated, acts bool) (out []left, actions int) {
 	p := tenantPolicy(t, in)
 	r := testkit.New(t, testkit.Setup{Workers: 2, Rate: 1e18, Capacity: 1e9, Pairs: len(p.Ports) / 2, Frames: 1 << 14, Buffers: 1 << 13, Flows: 4096, Policy: p, Static: scoped(t, in, 0, 3), Change: func(c *dataplane.Config) {
-		c.Paired = 4096
+		c.Paired, c.StatedScopes = 4096, stated
 		for i := range c.Ports {
 			c.Ports[i].Paced, c.Ports[i].Classes = 8e6, 2
 			for dscp := range c.Ports[i].ClassOf {
@@ -369,15 +369,20 @@ func tenantsRun(t *testing.T, seed uint64, in *places, acts bool) (out []left, a
 const tenantRuns = 6*effort.Short + effort.Race + 200*effort.Long
 
 // TestTenants: whatever the second tenant does, the first one's frames leave at the same times, with the same bytes, and so do the notifications about them.
-func TestTenants(t *testing.T) {
+func TestTenants(t *testing.T) { independent(t, false) }
+
+// TestTenantsStated: the same with pairing.learn_scopes: never, which is for tenants with the same addresses (docs/qp-rules.md, weak point 9).
+func TestTenantsStated(t *testing.T) { independent(t, true) }
+
+func independent(t *testing.T, stated bool) {
 	for i := range allPlaces {
 		in := &allPlaces[i]
 		t.Run(in.name, func(t *testing.T) {
 			tenantsUsed = used{}
 			all, frames, built := 0, 0, 0
 			for seed := range uint64(tenantRuns) {
-				alone, _ := tenantsRun(t, seed, in, false)
-				with, actions := tenantsRun(t, seed, in, true)
+				alone, _ := tenantsRun(t, seed, in, stated, false)
+				with, actions := tenantsRun(t, seed, in, stated, true)
 				all, frames = all+actions, frames+len(alone)
 				for i := range max(len(alone), len(with)) {
 					if i >= len(alone) || i >= len(with) || alone[i] != with[i] {

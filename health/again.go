@@ -42,7 +42,7 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case h.flags&oneWay != 0 && hole:
 		return late
-	case h.flags&oneWay != 0, !hole && h.elsewhere(p, 0):
+	case h.flags&oneWay != 0, !hole && h.hops.elsewhere(p, 0):
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
@@ -185,7 +185,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p.PSN, 1)
 	default:
-		h.copied[0].add(&h.Counts, p, h.elsewhere(p, 0) || h.ids.known(p.ID))
+		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0) || h.ids.known(p.ID))
 		h.repeat.noteAgain(p.PSN, 1)
 	}
 }
@@ -256,7 +256,7 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 		if what != sentAgain || !(l != nil && int16(p.ID-l.id) < 0 || o != nil && int16(p.ID-o.id) < 0) {
 			return false
 		}
-	case what == sentAgain, h.twins(), h.elsewhere(p, 0), returnsData(p.Opcode):
+	case what == sentAgain, h.twins(), h.hops.elsewhere(p, 0), returnsData(p.Opcode):
 		return false
 	}
 	if o != nil {
@@ -272,10 +272,13 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 // farthest is how long the path takes between two places of a capture at most, ns: package replay leaves out copies that come later.
 const farthest = 5 * ms
 
+// hops are the TTL or hop limit of the latest new request, and of the latest new response.
+type hops [2]uint8
+
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
 // sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed. kind: 0 for a request, 1 for a response.
-func (h *Half) elsewhere(p *Packet, kind int) bool {
-	return p.Hops != h.hops[kind] && h.hops[kind] != 0
+func (h *hops) elsewhere(p *Packet, kind int) bool {
+	return p.Hops != h[kind] && h[kind] != 0
 }
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
@@ -285,7 +288,7 @@ func (h *Half) earlier(p *Packet) {
 		return
 	}
 	what := sentAgain
-	if before := h.recent.find(p.PSN); h.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
+	if before := h.recent.find(p.PSN); h.hops.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
 		what = copied
 	}
 	if what == sentAgain && p.Time-h.Begun < shortest {

@@ -30,7 +30,7 @@ type Half struct {
 	own       ownDrops
 	sends     answers // when PSNs were sent for the first time
 	ids       ids
-	hops      [2]uint8 // TTL or hop limit of the latest new request, and of the latest new response
+	hops      hops
 	pending   pending
 	copied    [2]copies // requests, and responses
 	concluded Cause     // of the latest episode that was
