@@ -371,7 +371,7 @@ const tenantRuns = 6*effort.Short + effort.Race + 200*effort.Long
 // TestTenants: whatever the second tenant does, the first one's frames leave at the same times, with the same bytes, and so do the notifications about them.
 func TestTenants(t *testing.T) { independent(t, false) }
 
-// TestTenantsStated: the same with pairing.learn_scopes: never, which is for tenants with the same addresses (docs/qp-rules.md, weak point 9).
+// TestTenantsStated: the same with pairing.learn_scopes: never, which is for tenants with the same addresses.
 func TestTenantsStated(t *testing.T) { independent(t, true) }
 
 func independent(t *testing.T, stated bool) {

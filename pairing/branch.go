@@ -105,7 +105,7 @@ func (f way) regroup() {
 		return
 	}
 	defer s.Lock.Release()
-	if f.slot.Ref() != f.l.ref(f.index) { // groups are dropped under Store.Lock, so from here on it stays
+	if !f.slot.Has(f.l.ref(f.index)) { // groups are dropped under Store.Lock, so from here on it stays
 		return
 	}
 	var on [store.Depths]*store.Group

@@ -36,7 +36,7 @@ func (f *flow) lock() bool {
 		f.l.counts.skipped()
 		return false
 	}
-	if f.slot.Ref() != f.l.ref(f.index) {
+	if !f.slot.Has(f.l.ref(f.index)) {
 		f.unlock()
 		return false
 	}

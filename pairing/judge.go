@@ -14,7 +14,9 @@ const sureBits = 20
 func (f *flow) judge(p *arrival) {
 	f.findClaim(p.now)
 	if f.slot.Group().Flows(1-f.slot.Side()) == 0 { // no flow of the opposite direction has a slot
-		f.rejoin()
+		if f.rejoin(); f.slot.Group() == nil { // with its next packet it gets another slot
+			return
+		}
 	}
 	if f.slot.Others() == 0 || !f.judgeInGroup(p) {
 		way{f, p}.regroup()

@@ -30,10 +30,10 @@ func LearnerSize(capacity, paired int) int {
 }
 
 // Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize bytes for as long as
-// the Learner is used. All workers join before the first packet. Join returns an error if 256 workers have joined, or if mem is too small.
+// the Learner is used. All workers join before the first packet. Join returns an error if store.MaxWorkers have joined, or if mem is too small.
 func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
-	if len(p.learners) == maxLearners {
-		return nil, fmt.Errorf("pairing: more than %d workers", maxLearners)
+	if len(p.learners) == store.MaxWorkers {
+		return nil, fmt.Errorf("pairing: more than %d workers", store.MaxWorkers)
 	}
 	if need := LearnerSize(t.Capacity(), p.flows); len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
@@ -174,7 +174,7 @@ func (l *Learner) Describe(x flowtable.Index) Description {
 		v.Took = uint64(max(t.packets, l.notes.of(&slot).took))
 	}
 	if ok && slot.Group().Lock().Try() {
-		if slot.Ref() == l.ref(x) {
+		if slot.Has(l.ref(x)) {
 			v.Contradictions = uint32(slot.Contradictions())
 		}
 		slot.Group().Lock().Release()

@@ -156,7 +156,7 @@ var mutants = []mutant{
 	{"learn.go", "f.asks, f.seenCM = 0, 0", "f.asks = 0"},
 	{"learner.go", "		case packet.Response:\n			t.acked", "		case packet.Response:\n			t.last = p.PSN\n			t.acked"},
 	// slots that another flow has by now
-	{"flow.go", "if f.slot.Ref() != f.l.ref(f.index) {", "if false {"},
+	{"flow.go", "if !f.slot.Has(f.l.ref(f.index)) {", "if false {"},
 	{"store/slot.go", "uint16(was>>49) == lease {", "true {"},
 	{"store/slot.go", "w := Sent(v.p.sent.Load())\n	if w.lease() != lease {", "w := Sent(v.p.sent.Load())\n	if false {"},
 	{"store/slot.go", "w := Ack(v.p.ack.Load())\n	if w.lease() != lease {", "w := Ack(v.p.ack.Load())\n	if false {"},

@@ -54,7 +54,6 @@ const (
 	lineSize     = 64
 	flowsAQPSet  = 4  // flows for each set of facts about QPs of connections: a quarter of it is used
 	flowsACMSet  = 64 // flows for each set of CM records, and of facts about UD
-	maxLearners  = 256
 	maxFlows     = 1 << 28
 	cacheLinePad = 9 * lineSize // bytes that aligning the arrays may need
 )

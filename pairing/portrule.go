@@ -251,7 +251,7 @@ func bitsOfPort(flows, shared int) int {
 
 // equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the peer flow of either.
 func equalSure(f, peer *store.View, scratch *[2]portSet) bool {
-	if _, branch := f.Above(); branch { // of few ports
+	if f.Group().Divided() { // a peer flow may be in another group of the two hosts; and a branch has few ports
 		return false
 	}
 	if !f.May(peer.Number()) || !peer.May(f.Number()) || !f.Sent().Valid() && !peer.Sent().Valid() ||

@@ -130,13 +130,15 @@ func (f way) group(key *store.Key, side int) (g *store.Group, busy bool) {
 	p := f.l.pairing
 	hash := p.hashOf(key)
 	own := p.store.Find(key, hash)
-	if (own == nil || !own.Holds(1-side)) && f.flags&remote == 0 {
-		if side == 1 {
-			if g := f.l.joined(key); g != nil {
-				return g, false
-			}
-		} else if !f.l.leave(key) {
+	switch {
+	case f.flags&remote != 0:
+	case side == 0:
+		if !f.l.leave(key) {
 			return nil, true
+		}
+	case own == nil || !own.Holds(0):
+		if g := f.l.joined(key); g != nil {
+			return g, false
 		}
 	}
 	if own == nil {
@@ -203,13 +205,28 @@ func (l *Learner) part(g *store.Group) bool {
 		return false
 	}
 	defer g.Lock().Release()
+	defer l.pairing.store.Tidy(g)
 	return l.partLocked(g)
 }
 
-// partLocked is part under the group's lock: its pairs end, and those of its branches, and the flows of side 1 have no slot there any more.
+// partLocked is part under the group's lock: its pairs end, and those of its branches, and the flows of side 1 are in the group of their own scope.
 func (l *Learner) partLocked(g *store.Group) bool {
+	s := l.pairing.store
+	key := store.Key{Hosts: g.Key().Hosts, Scope: g.Scopes()[1]}
+	own := s.Make(&key, l.pairing.hashOf(&key))
+	if own != nil {
+		if !own.Lock().Try() {
+			l.counts.skipped()
+			return false
+		}
+		defer own.Lock().Release()
+		defer s.Tidy(own)
+		if !own.Joins() {
+			own.SetOther(key.Scope)
+		}
+	}
 	var branches [store.Branches]*store.Group
-	n := l.pairing.store.Branches(g, &branches)
+	n := s.Branches(g, &branches)
 	for i, b := range branches[:n] {
 		if !b.Lock().Try() {
 			for _, b := range branches[:i] {
@@ -221,18 +238,19 @@ func (l *Learner) partLocked(g *store.Group) bool {
 	}
 	l.pairing.scopes.disprove(g.Scopes())
 	g.Refuse()
-	l.clearSide(g)
+	l.clearSide(g, own)
 	for _, b := range branches[:n] {
-		l.clearSide(b)
+		l.clearSide(b, own)
+		s.Tidy(b)
 		b.Lock().Release()
 	}
 	return true
 }
 
-// clearSide ends the pairs of a group, and takes the slots of side 1.
-func (l *Learner) clearSide(g *store.Group) {
+// clearSide ends the pairs of a group, and moves the flows of side 1 to that of their own scope. Those for which there is no place have no slot any more.
+func (l *Learner) clearSide(g, own *store.Group) {
 	p := l.pairing
-	l.budget -= g.Used(1)
+	l.budget -= g.Used(1) + g.Used(0)
 	for n := range g.Used(1) {
 		slot, ok := p.store.Occupied(g, 1, n)
 		if !ok {
@@ -243,7 +261,14 @@ func (l *Learner) clearSide(g *store.Group) {
 			p.contradictOne(&peer)
 		}
 		p.answers.withdraw(slot.Ref())
-		vacate(&slot)
+		if own == nil || own.Joins() || !slot.Move(own) {
+			vacate(&slot)
+		}
+	}
+	for n := range g.Used(0) {
+		if slot, ok := p.store.Occupied(g, 0, n); ok {
+			slot.Restart()
+		}
 	}
 }
 
@@ -272,8 +297,7 @@ func (f *flow) takeSide(g *store.Group, scope packet.Scope) bool {
 	return true
 }
 
-// rejoin takes the slots of a group's side 1, if side 0 has no flows, but the group of another scope has. Their flows get others in that group,
-// with their next packets.
+// rejoin moves the flows of a group's side 1 to the group of another scope, if side 0 has no flows, but that group has.
 func (f *flow) rejoin() {
 	if f.slot.Side() == 0 || f.flags&remote != 0 || f.slot.Group().Divided() || !f.l.spend(store.MaxBeside) {
 		return
@@ -286,16 +310,27 @@ func (f *flow) rejoin() {
 	defer s.Lock.Release()
 	key, _ := f.l.pairing.groupOf(f.l.table.Key(f.index))
 	own := f.slot.Group()
-	if g := f.l.joined(&key); g == nil || g == own || !f.lock() {
+	g := f.l.joined(&key)
+	if g == nil || g == own || !f.lock() {
 		return
 	}
-	defer f.unlock()
+	defer own.Lock().Release()
+	if !g.Lock().Try() {
+		f.l.counts.skipped()
+		return
+	}
+	defer g.Lock().Release()
+	if !f.takeSide(g, key.Scope) {
+		return
+	}
 	f.l.budget -= own.Used(1)
 	for n := range own.Used(1) {
-		if slot, ok := s.Occupied(own, 1, n); ok && !slot.Identity().IsRemote() {
+		if slot, ok := s.Occupied(own, 1, n); ok && !slot.Identity().IsRemote() && (g.Divided() || !slot.Move(g)) {
 			vacate(&slot)
 		}
 	}
+	s.Tidy(own)
+	f.slot, _ = f.l.slotOf(f.index)
 }
 
 // provedBy reports whether a pair that a rule is sure of counts as one: it does if both flows are of one scope, or of two that belong together.

@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
+	"github.com/cnpgate/cnpgate/pairing/store"
 	"pgregory.net/rapid"
 )
 
@@ -268,6 +269,45 @@ func TestTenantsInScopes(t *testing.T) {
 		}
 	})
 	t.Logf("of %d packets %d were of a confirmed flow", flows, confirmed)
+}
+
+// TestPartedScopes: a tenant's flows in the group of another scope, where their peer flows may be, are in their own again as soon as one of the other
+// direction comes there, before their next packets, and none has what it had learned in between.
+func TestPartedScopes(t *testing.T) {
+	const theirs, ours = 20, 10
+	in := func(id uint32) packet.Tunnel { return packet.Tunnel{Kind: packet.VXLAN, ID: id} }
+	for _, others := range []uint32{1, 3, 40, 200} { // flows of the other tenant
+		for _, flows := range []uint32{1, 5, store.SlotsASide} {
+			w := newWire(t)
+			for i := range others {
+				w.in[0] = in(theirs)
+				w.send(0, 900+i, packet.RCSendOnly, i<<8, 50000)
+			}
+			w.in[0], w.in[1] = in(ours), in(ours)
+			for psn := range uint32(3) {
+				for i := range flows {
+					w.send(1, 100+i, packet.RCAcknowledge, i<<12+psn, 50000+uint16(i))
+				}
+			}
+			slot := func(i uint32) store.Slot {
+				slot, ok := w.workers[1].slotOf(w.find(1, 100+i))
+				if !ok {
+					t.Fatalf("%d and %d flows: flow %d has no slot", others, flows, i)
+				}
+				return slot
+			}
+			if s := slot(0); !s.Group().Joins() {
+				t.Fatalf("%d and %d flows: not in the other tenant's group, so the test shows nothing", others, flows)
+			}
+			w.send(0, 500, packet.RCSendOnly, 7, 40000)
+			for i := range flows {
+				s := slot(i)
+				if g := s.Group(); g.Joins() || g.Flows(0) != 1 || g.Flows(1) != int(flows) || s.Elimination() != (store.Elimination{}) || !s.May(0) {
+					t.Fatalf("%d and %d flows: flow %d is among %d and %d, and knows %+v", others, flows, i, g.Flows(0), g.Flows(1), s.Elimination())
+				}
+			}
+		}
+	}
 }
 
 // TestStatedScopes: scopes that the operator states belong together at once, in both orders; with StatedScopes no others do. A flow of the same scope

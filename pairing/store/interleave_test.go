@@ -147,3 +147,43 @@ func TestInterleavePath(t *testing.T) {
 		})
 	}
 }
+
+// TestInterleaveMove: a worker moves a slot to another group, and back, under the locks, while the worker of its flow ends the flow. Then either group counts the flows that it
+// has.
+func TestInterleaveMove(t *testing.T) {
+	interleave.Check(t, false, func() ([]func(), func() string) {
+		s, slots := interleaved()
+		there := s.Make(&Key{Scope: 1 << 16}, 2)
+		here := slots[1].g
+		return []func(){
+				func() {
+					mine := slots[1]
+					mine.Vacate(flowRef(1))
+				},
+				func() {
+					mine := slots[1]
+					if mine.Move(there) {
+						mine.Move(here)
+					}
+					other := slots[2]
+					other.Move(there)
+				},
+			}, func() string {
+				for _, g := range []*Group{here, there} {
+					n := 0
+					for i := range g.Used(1) {
+						if slot, ok := s.Occupied(g, 1, i); ok && slot.Has(slot.Ref()) {
+							n++
+						}
+					}
+					if g.Flows(1) != n {
+						return fmt.Sprintf("group %d has %d flows, counts %d", g.index, n, g.Flows(1))
+					}
+				}
+				if there.Flows(1) == 0 {
+					return "the other flow has not moved"
+				}
+				return ""
+			}
+	})
+}

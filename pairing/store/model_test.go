@@ -113,7 +113,7 @@ func (m *modelStore) checkNews(t *rapid.T, k *Key) {
 
 func (m *modelStore) check(t *rapid.T) {
 	for r, slot := range m.flows {
-		if slot.Ref() != r || m.At(slot.x) != slot {
+		if !slot.Has(r) || m.At(slot.x) != slot {
 			t.Fatalf("flow %x has lost its slot", r)
 		}
 		if at, ok := m.Slot(slot.g, slot.Side(), slot.Number()); !ok || at != slot {
@@ -184,6 +184,38 @@ func (m *modelStore) check(t *rapid.T) {
 	}
 }
 
+// moveAll moves the flows without a peer flow of side 1 of a group to that of another scope, as far as it has space.
+func (m *modelStore) moveAll(t *rapid.T, k *Key, scope packet.Scope) {
+	hash := func(k *Key) uint64 { return k.Hash(&[6]uint64{1, 2, 3, 4, 5, 6}) }
+	g := m.Find(k, hash(k))
+	other := *k
+	other.Scope = scope
+	to := m.Make(&other, hash(&other))
+	if g == nil || to == nil || g == to || to.branches.Load() > 0 {
+		if to != nil {
+			m.Tidy(to)
+		}
+		return
+	}
+	before, moved := to.Flows(1), 0
+	for n := range SlotsASide {
+		slot, ok := m.Occupied(g, 1, n)
+		if !ok || m.pairs[slot.Ref()] != 0 {
+			continue
+		}
+		r := slot.Ref()
+		if slot.Move(to) {
+			m.flows[r], m.news[int(to.index)] = slot, true
+			moved++
+		}
+	}
+	if to.Flows(1) != before+moved {
+		t.Fatalf("%d flows have moved to a side of %d, it has %d", moved, before, to.Flows(1))
+	}
+	m.Tidy(to)
+	m.Tidy(g)
+}
+
 // below counts the nodes of a tree.
 func (m *modelStore) below(x uint32, height int) (n int) {
 	if x == 0 || height == 0 {
@@ -206,7 +238,7 @@ func TestStoreModel(t *testing.T) {
 			k := Key{Hosts: [2]packet.Addr{{Lo: rapid.Uint64Range(1, hosts).Draw(t, "a")}, {Lo: rapid.Uint64Range(1, hosts).Draw(t, "b")}}}
 			ports := rapid.SampledFrom([]uint32{1, 3, 1 << 16}).Draw(t, "ports")
 			many := rapid.IntRange(1, 600).Draw(t, "many")
-			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0: // connections
 				for i := range many {
 					port := uint16(uint32(i) * 40503 % ports)
@@ -229,6 +261,8 @@ func TestStoreModel(t *testing.T) {
 				for i := range many {
 					m.begin(t, k, 1, uint16(uint32(i)*40503%ports))
 				}
+			case 3: // flows of one direction move to another scope
+				m.moveAll(t, &k, rapid.SampledFrom([]packet.Scope{0, 1 << 16, 2 << 16}).Draw(t, "scope"))
 			default: // flows end
 				for ; many > 0; many-- {
 					r := MakeRef(0, 1, 1+uint32(many)*2654435761%max(m.next, 1))

@@ -97,7 +97,12 @@ func (v *View) Side() int { return int(v.side) }
 func (v *View) Group() *Group { return v.g }
 
 // Ref is the flow that has the slot, 0 for none.
-func (v *View) Ref() Ref { return Ref(v.p.owner.Load()) }
+func (v *View) Ref() Ref { return Ref(v.p.owner.Load() &^ (moves | moving)) }
+
+// Has reports whether a flow still has the slot, and the slot is where it was, under Group.Lock.
+func (v *View) Has(r Ref) bool {
+	return v.Ref() == r && v.p.spot.Load() == makeSpot(v.g.index, v.Side(), v.Number())
+}
 
 // Lease is how often the slot was assigned, modulo 2^15.
 func (v *View) Lease() uint16 { return v.p.lease }
@@ -230,12 +235,51 @@ func (s *Slot) Occupy(r Ref, id Identity, source uint64, now int64) (lease uint1
 	return p.lease
 }
 
-// Vacate frees a slot if the given flow has it.
+// Vacate frees a slot if the given flow has it. While the slot moves it stays the flow's, which has ended: Empty and Reclaim find such slots.
 func (s *Slot) Vacate(r Ref) {
-	if r != 0 && s.p.owner.CompareAndSwap(uint64(r), 0) {
-		s.known()
-		s.g.flows[s.side].Add(-1)
+	for {
+		owner := s.p.owner.Load()
+		g := &s.s.groups[s.p.spot.Load()>>spotGroup] // where it is, unless owner changes
+		if r == 0 || Ref(owner&^moves) != r {
+			return
+		}
+		if s.p.owner.CompareAndSwap(owner, 0) {
+			s.known()
+			g.flows[s.side].Add(-1)
+			return
+		}
 	}
+}
+
+// Move takes a flow's slot to the same side of another group of the two hosts, where its responses rule out nothing yet, under Store.Lock and the locks
+// of both groups. It returns false if there is no place, or if the flow has just left the slot.
+func (s *Slot) Move(to *Group) bool {
+	side, n := s.Side(), 0
+	for at := s.s.find(to, side, n, 0); at != nil && *at != 0; at = s.s.find(to, side, n, 0) {
+		if n++; n == to.slots() {
+			return false
+		}
+	}
+	at, owner := s.s.grow(to, side, n), s.p.owner.Load()
+	if at == nil || owner == 0 || !s.p.owner.CompareAndSwap(owner, owner|moving) {
+		s.s.shrink(to, side, n)
+		return false
+	}
+	from := s.View
+	*s.s.find(from.g, side, from.Number(), 0) = 0
+	*at = s.x
+	from.g.attached[side]--
+	to.attached[side]++
+	s.p.spot.Store(makeSpot(to.index, side, n))
+	s.g, s.n = to, uint16(n)
+	from.g.flows[side].Add(-1)
+	to.flows[side].Add(1)
+	s.s.shrink(from.g, side, from.Number())
+	to.used[side].Store(max(to.used[side].Load(), int32(n)+1))
+	s.Restart()
+	s.s.Tell(to)
+	s.p.owner.Store(owner&^moves | (owner+moved)&moves)
+	return true
 }
 
 // Reset clears what a slot has about its flow's connection, because another one begins. It keeps the number of contradictions.
@@ -252,12 +296,18 @@ func (s *Slot) Unlearn() {
 	for i := range s.p.next {
 		s.p.next[i].Store(0)
 	}
-	s.p.match = 0
 	s.Forget()
 }
 
-// Forget clears what was ruled out about a flow, in both directions.
+// Restart clears all that comparing the flow with others has shown, except the contradictions of its pairs.
+func (s *Slot) Restart() {
+	s.p.elimination = Elimination{Contradictions: s.p.elimination.Contradictions}
+	s.Forget()
+}
+
+// Forget clears what was ruled out about a flow, in both directions, and what its port has shown.
 func (s *Slot) Forget() {
+	s.p.match = 0
 	s.Anyone()
 	s.EditElimination().Restart()
 	for n := range s.Others() {

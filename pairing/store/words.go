@@ -7,25 +7,41 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Ref names a flow of any worker: the worker's number, the low 28 bits of the flow's generation, and the flow's index (28 bits). It never
-// names another flow, as long as an index serves fewer than 2^28 flows. 0 is no flow.
+// Ref names a flow of any worker: the flow's index (bits 0-27), the low bits of its generation (28-52), and the worker's number (53-60). It never
+// names another flow, as long as an index serves fewer than 2^25 flows. 0 is no flow.
 type Ref uint64
 
-const refBits = 28
+const (
+	indexBits      = 28
+	generationBits = 25
+	workerBits     = 8
+
+	// MaxWorkers is the number of workers that flows can have.
+	MaxWorkers = 1 << workerBits
+)
+
+// Bits of Record.owner beside a Ref, see Slot.Move.
+const (
+	moved  = 1 << 61 // and bit 62: the number of moves, modulo 4
+	moves  = 3 * moved
+	moving = 1 << 63 // the slot moves now: its flow can't leave it
+)
 
 // MakeRef names a flow of a worker.
 func MakeRef(worker uint64, generation, index uint32) Ref {
-	return Ref(worker<<(2*refBits) | uint64(generation&(1<<refBits-1))<<refBits | uint64(index))
+	return Ref(worker<<(indexBits+generationBits) | uint64(generation&(1<<generationBits-1))<<indexBits | uint64(index))
 }
 
 // Worker is the worker's number.
-func (r Ref) Worker() int { return int(r >> (2 * refBits)) }
+func (r Ref) Worker() int { return int(r >> (indexBits + generationBits)) }
 
 // Index is the flow's index at that worker.
-func (r Ref) Index() uint32 { return uint32(r & (1<<refBits - 1)) }
+func (r Ref) Index() uint32 { return uint32(r & (1<<indexBits - 1)) }
 
 // Is reports whether the flow is the one of a generation of its index.
-func (r Ref) Is(generation uint32) bool { return (uint32(r>>refBits)^generation)&(1<<refBits-1) == 0 }
+func (r Ref) Is(generation uint32) bool {
+	return (uint32(r>>indexBits)^generation)&(1<<generationBits-1) == 0
+}
 
 const (
 	NoteBit = 1 << 31 // set in a word that has a PSN, so that it isn't 0
@@ -194,7 +210,7 @@ const (
 type Record struct {
 	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
 	// flow has gone, or whose port is no longer its own, records that in peer without it.
-	owner atomic.Uint64 // a Ref, 0 for an empty slot
+	owner atomic.Uint64 // a Ref, with moved and moving; 0 for an empty slot
 	peer  atomic.Uint64 // a Link
 	// The worker of the flow writes these, any worker reads them. They carry the lease of the slot.
 	sent atomic.Uint64 // a Sent
