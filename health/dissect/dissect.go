@@ -63,7 +63,7 @@ func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 	switch {
 	case o.Parsed.Kind == packet.RoCEv2: // with IPv4-mapped addresses
 		o.Reason = Malformed
-	case o.Reason == NotRDMA:
+	case o.Reason == NotRDMA && o.Parsed.Kind != packet.IP: // else another protocol is in there
 		o.Reason = max(first, NotRDMA)
 	}
 	return o
@@ -144,16 +144,52 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 		return r.behindFragment(b, p)
 	case p.Kind != packet.IP || int(p.L4) >= len(b):
 		return nil, 0, false
-	case p.Proto == packet.ProtoGRE:
-		return r.behindGRE(b, length, int(p.L4))
-	case r.Port == packet.RoCEv2Port || r.Port == 0:
+	}
+	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTunnel} {
+		if inner, n, ok = take(b, length, p); ok {
+			break
+		}
+	}
+	return inner, n, ok
+}
+
+// behindTunnel is the frame in a tunnel that the parser doesn't follow, as it ends at another one. A mirror may have cut what it has put into the tunnel: then it is
+// the same frame, with the lengths that it would have if the mirror had not.
+func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	at, ok := packet.FrameInTunnel(b, p)
+	if !ok {
 		return nil, 0, false
 	}
-	return r.toPort(b, length, p)
+	inner, n, ok := from(b, length, at)
+	if !ok || !isFrame(inner) {
+		return nil, 0, false
+	}
+	var in packet.Parsed
+	packet.Parse(inner, n, &in)
+	whole := lengthBefore(inner, &in)
+	if whole <= n {
+		return inner, n, true
+	}
+	r.rewrote = append(r.rewrote[:0], b...)
+	longer := func(at int) { // wrong if the sum has more than 16 bits: then the frame isn't read
+		binary.BigEndian.PutUint16(r.rewrote[at:], binary.BigEndian.Uint16(b[at:])+uint16(whole-n))
+	}
+	if ip := int(p.L3); p.Family == 4 {
+		longer(ip + v4Total)
+	} else {
+		longer(ip + v6Payload)
+	}
+	if p.Proto == packet.ProtoUDP {
+		longer(int(p.L4) + 4)
+	}
+	return r.rewrote, length + whole - n, true
 }
 
 // toPort is the frame with its datagram to Port on RoCEv2's own, where the parser looks for it.
 func (r *Reader) toPort(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	if r.Port == 0 || r.Port == packet.RoCEv2Port {
+		return nil, 0, false
+	}
 	at := packet.UDPTo(b, p, r.Port)
 	if at == 0 || at+packet.UDPLen > len(b) {
 		return nil, 0, false
@@ -186,12 +222,12 @@ const (
 
 // behindGRE is the frame that a mirror has put behind a GRE header. ERSPAN I has no header of its own, and no sequence number; some switches omit the header,
 // too, but number the frames. So the header that is due is tried first, and none second.
-func (r *Reader) behindGRE(b []byte, length uint32, at int) ([]byte, uint32, bool) {
-	h, ok := packet.ReadGRE(b, at)
-	if !ok {
+func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	h, ok := packet.ReadGRE(b, int(p.L4))
+	if !ok || p.Proto != packet.ProtoGRE {
 		return nil, 0, false
 	}
-	at = h.Next
+	at := h.Next
 	header := 0
 	switch {
 	case h.Type == erspan12 && h.Numbered:

@@ -27,6 +27,12 @@ func ParseOverlay(b []byte, p *Parsed) {
 // InTunnel reports whether a packet that Parse has read, and that isn't RoCEv2, is a tunnel's.
 func InTunnel(b []byte, p *Parsed) bool { return anyPayload(b, p).what != nothing }
 
+// FrameInTunnel is the offset of the Ethernet frame in a tunnel's packet that Parse has read, and that isn't RoCEv2; ok is false if there is none.
+func FrameInTunnel(b []byte, p *Parsed) (at int, ok bool) {
+	l := anyPayload(b, p)
+	return l.at, l.what == ethernetFrame && !l.void
+}
+
 // anyPayload is the payload of any tunnel.
 func anyPayload(b []byte, p *Parsed) (l payload) {
 	if p.Kind != IP || p.L4 == 0 {
