@@ -143,10 +143,12 @@ func (s *setups) verdicts() (all []health.Verdict) {
 			v.Name, v.Weight, v.Subject = health.NoAnswer, o.replies, back
 			v.Evidence = fmt.Sprintf("a reply to a request for a connection to %s was sent %d times without an RTU", serviceName(to.id), o.replies)
 			v.Advice = fmt.Sprintf("check that the application at %v still runs and reads the events of its connections, and that no filter or route drops UDP port 4791 on the way there or back", to.from.Netip())
+			v.Commands = typed(to.to, to.from, fmt.Sprintf("dst-addr %v   # at %v: is the application still there?", to.to.Netip(), to.from.Netip()))
 		case o.sent > 0 && o.repeated >= enough:
 			v.Name, v.Weight = health.NoAnswer, o.sent
 			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times without an answer", serviceName(to.id), o.sent)
 			v.Advice = "check that the peer is up and has this address on an RDMA device, and that no filter or route drops UDP port 4791 on the way there or back"
+			v.Commands = typed(to.from, to.to, fmt.Sprintf("  # at %v: does it listen?", to.to.Netip()))
 		case o.rejected > 0:
 			v.Name, v.Weight = health.Refused, o.rejected
 			v.Evidence = fmt.Sprintf("%d requests for a connection to %s were rejected: %s", o.rejected, serviceName(to.id), packet.CMReason(o.reason))
@@ -161,6 +163,11 @@ func (s *setups) verdicts() (all []health.Verdict) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// typed are the commands for a host that isn't heard: nobody has a QP yet.
+func typed(from, to packet.Addr, which string) []string {
+	return []string{fmt.Sprintf("ping -c 3 %v   # at %v", to.Netip(), from.Netip()), "rdma resource show cm_id " + which}
 }
 
 // serviceName is such as "port 4420", or "service 0x10000000".
