@@ -171,3 +171,20 @@ func TestDroppedFrames(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherAddress: a host that answers from another of its addresses is paired all the same, nothing is wrong with a requester that accepts that, and it is said.
+func TestAnotherAddress(t *testing.T) {
+	for _, name := range []string{"rc_write_v4", "rc_read_v4"} {
+		all := frames(t, readFile(t, "../../testdata/captures/"+name+".pcap"))
+		answers := all[0].parse().Dst
+		for i := range all {
+			if p := all[i].parse(); p.Src == answers && p.Opcode.Role() == packet.Response {
+				all[i].octets[p.L3+15] += 100 // the last octet of the source
+			}
+		}
+		r := healthOf(t, rewritten(t, all))
+		if len(r.Verdicts) > 0 || len(r.Notes) == 0 || r.Notes[0].Name != health.NoteAddress || r.Summary.OneDirection > 0 || r.Summary.Retransmitted.Packets > 0 {
+			t.Errorf("%s: verdicts %+v, notes %+v, summary %+v", name, r.Verdicts, r.Notes, r.Summary)
+		}
+	}
+}
