@@ -348,8 +348,9 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	n := max(h.OutOfOrder, h.overtaken)                                                                                                              // here, or behind
-	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured() || h.EarlyAnswers > 0 || h.twins() || h.flags&oneWay == 0 && h.overtaken == 0 { // some that were lost, and sent again at once, look as if they were late
+	const few = 4                                                                                                                                                               // a part of what was asked for: else it was for another reason
+	n := max(h.OutOfOrder, h.overtaken)                                                                                                                                         // here, or behind
+	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (h.overtaken == 0 || few*h.overtaken < h.Episodes[NAKSequence]) { // some that were lost, and sent again at once, look as if they were late
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
