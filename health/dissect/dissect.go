@@ -115,12 +115,20 @@ func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 // lengthBefore is how long a frame that couldn't be parsed was by its IP header: a mirror may have cut it, and tell the length that it has left. 0: it isn't known.
 func lengthBefore(b []byte, p *packet.Parsed) uint32 {
 	ip := packet.EthernetLen + packet.VLANTagLen*int(p.Tags)
+	if p.Kind != packet.Other || p.EtherType != packet.EtherTypeIPv4 && p.EtherType != packet.EtherTypeIPv6 || ip > len(b) {
+		return 0
+	}
+	return uint32(ip) + lengthOf(b[ip:])
+}
+
+// lengthOf is how long an IP packet was by its header; 0: that isn't known.
+func lengthOf(b []byte) uint32 {
 	switch {
-	case p.Kind != packet.Other || ip+packet.IPv4Len > len(b):
-	case p.EtherType == packet.EtherTypeIPv4:
-		return uint32(ip) + uint32(binary.BigEndian.Uint16(b[ip+v4Total:]))
-	case p.EtherType == packet.EtherTypeIPv6:
-		return uint32(ip+packet.IPv6Len) + uint32(binary.BigEndian.Uint16(b[ip+v6Payload:]))
+	case len(b) < packet.IPv4Len:
+	case b[0]>>4 == 4:
+		return uint32(binary.BigEndian.Uint16(b[v4Total:]))
+	case b[0]>>4 == 6:
+		return packet.IPv6Len + uint32(binary.BigEndian.Uint16(b[v6Payload:]))
 	}
 	return 0
 }
@@ -156,19 +164,26 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 // behindTunnel is the frame in a tunnel that the parser doesn't follow, as it ends at another one. A mirror may have cut what it has put into the tunnel: then it is
 // the same frame, with the lengths that it would have if the mirror had not.
 func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
-	at, ok := packet.FrameInTunnel(b, p)
-	if !ok {
+	at, frame, ok := packet.InsideTunnel(b, p)
+	end := min(length, p.IPEnd)
+	if !ok || at > int(end) {
 		return nil, 0, false
 	}
-	inner, n, ok := from(b, length, at)
-	if !ok || !isFrame(inner) {
-		return nil, 0, false
+	n := end - uint32(at)
+	whole := lengthOf(b[at:])
+	if frame {
+		inner, _, ok := from(b, end, at)
+		if !ok || !isFrame(inner) {
+			return nil, 0, false
+		}
+		var in packet.Parsed
+		packet.Parse(inner, n, &in)
+		if whole = lengthBefore(inner, &in); whole <= n {
+			return inner, n, true
+		}
 	}
-	var in packet.Parsed
-	packet.Parse(inner, n, &in)
-	whole := lengthBefore(inner, &in)
 	if whole <= n {
-		return inner, n, true
+		return nil, 0, false
 	}
 	r.rewrote = append(r.rewrote[:0], b...)
 	longer := func(at int) { // wrong if the sum has more than 16 bits: then the frame isn't read
@@ -182,7 +197,7 @@ func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte
 	if p.Proto == packet.ProtoUDP {
 		longer(int(p.L4) + 4)
 	}
-	return r.rewrote, length + whole - n, true
+	return r.rewrote, max(length, end+whole-n), true
 }
 
 // toPort is the frame with its datagram to Port on RoCEv2's own, where the parser looks for it.
