@@ -27,6 +27,9 @@ func (v *Verdict) commands(gateway bool) []string {
 
 // typed are the commands, each with a comment that says where.
 func (v *Verdict) typed(gateway bool) []string {
+	if v.Commands != nil { // who says it knows better
+		return v.Commands
+	}
 	subject := v.Subject
 	if len(v.Pairs) > 0 {
 		subject = v.Pairs[0].Subject

@@ -21,6 +21,7 @@ const (
 	NotePauses    = "pfc-pauses-short"
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"
+	NoteAddress   = "answered-from-another-address"
 )
 
 // notes are those about one end's requests.

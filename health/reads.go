@@ -147,8 +147,12 @@ func (r *reads) follow(h *Half, p *Packet) {
 	r.heard(p)
 	// A requester that asks only for what is missing goes on with what is new.
 	if d := ahead(p.PSN, r.after); r.latest != 0 && d > 0 && d < maxGap && (p.PSN != r.next || h.flags&goesBackN != 0) {
-		r.jumps[r.jump%uint32(len(r.jumps))] = jump{r.after, p.PSN, p.Time}
-		r.jump++
+		at := r.jump
+		if j := &r.jumps[at%uint32(len(r.jumps))]; j.at > r.asked && r.holes.find(j.from) >= 0 { // it asks for that one first
+			at--
+		}
+		r.jumps[at%uint32(len(r.jumps))] = jump{r.after, p.PSN, p.Time}
+		r.jump = at + 1
 	}
 	r.after = (p.PSN + 1) & packet.PSNMask
 }

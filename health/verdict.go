@@ -348,8 +348,10 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	n := max(h.OutOfOrder, h.overtaken)                                                                                                              // here, or behind
-	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured() || h.EarlyAnswers > 0 || h.twins() || h.flags&oneWay == 0 && h.overtaken == 0 { // some that were lost, and sent again at once, look as if they were late
+	n, asked := max(h.OutOfOrder, h.overtaken), h.overtaken // here, or behind
+	const part = 4                                          // of what was asked for: else that was for another reason
+	// Some that were lost, and sent again at once, look as if they were late.
+	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"

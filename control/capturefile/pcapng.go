@@ -29,6 +29,8 @@ type description struct {
 	units  uint64 // of time in a second
 	offset int64  // s
 	name   string // "": it isn't said
+	missed uint64 // frames that were dropped while it was captured, as the frames say
+	lost   uint64 // and as anything says
 }
 
 // Block types, and options of an Interface Description Block.
@@ -37,10 +39,14 @@ const (
 	interfaceDescription = 1
 	obsoletePacket       = 2
 	simplePacket         = 3
+	statistics           = 5
 	enhancedPacket       = 6
 
 	optionComment    = 1 // of any block
 	optionName       = 2
+	optionDropped    = 4 // of an enhanced packet: since the frame before of its interface
+	optionNoRoom     = 5 // of statistics, since the capture began: by the interface
+	optionNoMemory   = 7 // and by the operating system
 	optionResolution = 9
 	optionOffset     = 14
 )
@@ -68,7 +74,7 @@ func newPcapng(from *input) (*pcapng, error) {
 	for !r.linked {
 		kind, body, err := r.block(&record{})
 		if err == nil {
-			err = r.describe(kind, body)
+			err = r.describe(kind, body, &record{})
 		}
 		if err != nil {
 			return nil, err
@@ -189,8 +195,10 @@ func unexpected(err error) error {
 }
 
 // describe reads a block that is no packet.
-func (r *pcapng) describe(kind uint32, body []byte) error {
+func (r *pcapng) describe(kind uint32, body []byte, to *record) error {
 	switch kind {
+	case statistics:
+		r.count(body, to)
 	case sectionHeader:
 		return r.begin(body)
 	case interfaceDescription:
@@ -287,7 +295,7 @@ func (r *pcapng) next(to *record) error {
 		case simplePacket:
 			captured, b, err = r.simpleHeader(b, to)
 		default:
-			if err = r.describe(kind, b); err != nil {
+			if err = r.describe(kind, b, to); err != nil {
 				return err
 			}
 			continue
@@ -302,21 +310,49 @@ func (r *pcapng) next(to *record) error {
 		}
 		to.octets = b[:captured]
 		if kind != simplePacket {
-			to.comments = r.comments(b[min(int(captured+3)&^3, len(b)):])
+			r.options(kind, b[min(int(captured+3)&^3, len(b)):], to)
 		}
 		return nil
 	}
 }
 
-// comments are those among the options of a frame.
-func (r *pcapng) comments(b []byte) (all []string) {
+// options reads those of a frame.
+func (r *pcapng) options(kind uint32, b []byte, to *record) {
 	total := 0
 	for code, value, rest := r.option(b); code != 0; code, value, rest = r.option(rest) {
-		if total += len(value); code == optionComment && total <= maxComments {
-			all = append(all, string(value))
+		total += len(value)
+		switch {
+		case code == optionComment && total <= maxComments:
+			to.comments = append(to.comments, string(value))
+		case code == optionDropped && kind == enhancedPacket && len(value) == 8:
+			d := &r.interfaces[to.on]
+			d.missed += r.order.Uint64(value)
+			d.drops(d.missed, to)
 		}
 	}
-	return all
+}
+
+// count reads an Interface Statistics Block.
+func (r *pcapng) count(b []byte, to *record) {
+	const header = 12
+	if len(b) < header || int64(r.order.Uint32(b)) >= int64(len(r.interfaces)) {
+		return
+	}
+	lost := uint64(0)
+	for code, value, rest := r.option(b[header:]); code != 0; code, value, rest = r.option(rest) {
+		if (code == optionNoRoom || code == optionNoMemory) && len(value) == 8 {
+			lost += r.order.Uint64(value)
+		}
+	}
+	r.interfaces[r.order.Uint32(b)].drops(lost, to)
+}
+
+// drops notes how many frames of an interface were dropped so far.
+func (d *description) drops(lost uint64, to *record) {
+	if lost > d.lost {
+		to.lost += lost - d.lost
+		d.lost = lost
+	}
 }
 
 // packetHeader reads the header of an enhanced packet block, or of the obsolete one, and returns the number of captured bytes and what is behind it.

@@ -161,6 +161,38 @@ func TestBinaryResolution(t *testing.T) {
 	}
 }
 
+// TestDropped: the frames that were dropped while a file was captured count once, whether the frames, the statistics or both have them, by section and interface.
+func TestDropped(t *testing.T) {
+	order := binary.BigEndian
+	count := func(code uint16, n uint64) []byte { return option(order, code, order.AppendUint64(nil, n)...) }
+	frame := func(on uint32, dropped uint64) []byte { return enhanced(order, on, 0, []byte{1}, count(4, dropped)) }
+	stats := func(on uint32, options ...[]byte) []byte {
+		return block(order, 5, append([][]byte{words(order, on, 0, 0)}, options...)...)
+	}
+	for _, c := range []struct {
+		name   string
+		blocks [][]byte
+		want   uint64
+	}{
+		{"none", [][]byte{frame(0, 0), stats(0, count(4, 99), count(5, 0), count(6, 99))}, 0},
+		{"of frames", [][]byte{frame(0, 2), frame(1, 3), frame(0, 4)}, 9},
+		{"of statistics", [][]byte{frame(0, 0), stats(0, count(5, 2), count(7, 5)), stats(1, count(5, 1))}, 8},
+		{"of statistics that go on", [][]byte{frame(0, 0), stats(0, count(5, 2)), stats(0, count(5, 6))}, 6},
+		{"of both", [][]byte{frame(0, 2), frame(0, 3), stats(0, count(5, 5))}, 5},
+		{"of two sections", [][]byte{frame(0, 2), section(order), described(order, 1), frame(0, 2)}, 4},
+		{"of no interface", [][]byte{frame(0, 0), stats(7, count(5, 5)), stats(0, option(order, 5, 1))}, 0},
+	} {
+		file := slices.Concat(append([][]byte{section(order), described(order, 1), described(order, 1)}, c.blocks...)...)
+		r, err := capturefile.NewReader("in.pcapng", bytes.NewReader(file))
+		for err == nil {
+			_, err = r.Next()
+		}
+		if err != io.EOF || r.Lost != c.want {
+			t.Errorf("%s: %d, %v; want %d", c.name, r.Lost, err, c.want)
+		}
+	}
+}
+
 // repeated is a stream of a beginning and many copies of a piece.
 func repeated(begin, piece []byte, bytesTotal int) io.Reader {
 	many := bytes.Repeat(piece, 1+(1<<20)/len(piece))

@@ -36,6 +36,7 @@ type Reader struct {
 	First   time.Time // timestamp of the first frame, once that was read
 	Frames  int       // frames read so far
 	Longest int       // bytes of the longest one of them
+	Lost    uint64    // frames that were dropped while it was captured, as the file says
 	// Progress is called every ProgressStep frames with the number of frames read so far; may be nil.
 	Progress func(frames int)
 
@@ -80,6 +81,7 @@ type record struct {
 	length   uint32 // on the wire, as the file says
 	at       int64  // ns since 1970; 0: the file doesn't say
 	comments []string
+	lost     uint64 // frames that were dropped before it
 	on       uint32 // number of the interface, in a section of a file
 	section  int
 }
@@ -163,6 +165,7 @@ func (c *Reader) read(r *record) (start int, err error) {
 	for {
 		*r, start = record{}, c.input.position()
 		err = c.source.next(r)
+		c.Lost += r.lost
 		switch {
 		case err == nil, errors.Is(err, io.EOF), c.input.failed() != nil:
 			return start, err

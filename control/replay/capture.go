@@ -12,6 +12,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 )
 
@@ -27,9 +28,10 @@ type Capture struct {
 	file      *os.File // from, if it is Close's to close
 	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
-	damaged   bool  // it has a record, or compressed data, that can't be read
-	disorder  int   // frames with earlier timestamps than one before them: the capture is sorted
-	earlier   int64 // ns
+	damaged   bool   // it has a record, or compressed data, that can't be read
+	disorder  int    // frames with earlier timestamps than one before them: the capture is sorted
+	earlier   int64  // ns
+	lost      uint64 // frames that were dropped while it was captured
 	places    []string
 	shifts    []int64 // ns that are added to times, by place; nil: none
 }
@@ -126,7 +128,7 @@ func (c *Capture) survey(progress func(frames int)) error {
 		}
 	}
 	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.earlier)), c.reader.Frames, c.reader.Longest
-	c.places = c.reader.Places()
+	c.places, c.lost = c.reader.Places(), c.reader.Lost
 	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
 	return c.rewind()
 }
@@ -204,4 +206,16 @@ func (o *outputs) sent(s inmem.Sent) {
 	o.err = w.WritePacket(gopacket.CaptureInfo{
 		Timestamp: o.first.Add(time.Duration(s.Now - epoch)), CaptureLength: len(s.Octets), Length: int(s.Length),
 	}, s.Octets)
+}
+
+// verdicts are those about the capture itself.
+func (c *Capture) verdicts() []health.Verdict {
+	if c.lost == 0 {
+		return nil
+	}
+	return []health.Verdict{{
+		Name: health.Incomplete, Subject: "the place of capture", Weight: c.lost,
+		Evidence: fmt.Sprintf("the file says that %d frames were dropped while it was captured, beside the %d in it", c.lost, c.Frames),
+		Advice:   "give the capture a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128)",
+	}}
 }

@@ -79,7 +79,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	}
 	h.copies.report(&h.builder, c.places)
 	h.clocks.report(&h.builder, c)
-	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts())
+	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(), c.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
 		h.builder.Say(v)
@@ -159,7 +159,7 @@ func (h *judge) followAll() (err error) {
 func (h *judge) learned() error {
 	for {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
-		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]packet.Scope{}
+		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]seenAs{}
 		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]*directed{}
 		if err := h.tables(h.capacity()); err != nil {
 			return err
@@ -249,8 +249,8 @@ type judge struct {
 	released   map[connectionKey]bool
 	unpaired   map[connectionKey]*directed // directions without a pair; nil until the joiner knows something of it
 	joiner     *joiner
-	paired     map[connectionKey]string       // how, by direction
-	moved      map[connectionKey]packet.Scope // directions that belong to another VLAN or tunnel than the one that they are seen in
+	paired     map[connectionKey]string // how, by direction
+	moved      map[connectionKey]seenAs // directions that belong to another VLAN, tunnel or address than the one that they are seen in
 	pauses     pauses
 	now        int64
 	directions *census       // while they are counted
@@ -342,12 +342,12 @@ func (h *judge) alone() bool {
 	for k := range h.paired {
 		delete(h.unpaired, k)
 	}
-	to := map[[2]packet.Addr]bool{}
+	to := map[packet.Addr]bool{}
 	for k := range h.unpaired {
-		to[[2]packet.Addr{k.src, k.dst}] = true
+		to[k.dst] = true
 	}
 	for k := range h.unpaired {
-		if to[[2]packet.Addr{k.dst, k.src}] {
+		if to[k.src] { // it may answer from another address
 			return true
 		}
 	}
@@ -451,24 +451,30 @@ func (h *judge) follow(b []byte) {
 	}
 }
 
+// seenAs is what the packets of a direction count as.
+type seenAs struct {
+	src   packet.Addr
+	scope packet.Scope
+}
+
 // lookup finds a packet's flow, and returns its key. A CNP has no flow.
 func (h *judge) lookup() *flowtable.Key {
 	p, r := h.parsed, &h.record[0]
-	port := uint16(0)
-	if p.Src.Hi > p.Dst.Hi || p.Src.Hi == p.Dst.Hi && p.Src.Lo > p.Dst.Lo {
+	scope := packet.ScopeOf(0, p)
+	if len(h.moved) > 0 {
+		if as, ok := h.moved[connectionKey{p.Src, p.Dst, p.DestQP, scope.Named()}]; ok {
+			p.Src, scope = as.src, as.scope
+		}
+	}
+	port := 0
+	if compareAddrs(p.Src, p.Dst) > 0 {
 		port = 1
 	}
 	h.learner.StartBurst()
 	r.Set(p)
 	k := flowtable.KeyOf(r)
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	scope := packet.ScopeOf(port, p)
-	if len(h.moved) > 0 {
-		if s, ok := h.moved[connectionKey{p.Src, p.Dst, p.DestQP, scope.Named()}]; ok {
-			scope = s.At(int(port))
-		}
-	}
-	k.SetScope(scope)
+	k.SetScope(scope.At(port))
 	h.flow[0] = flowtable.Ref{}
 	if p.Opcode != packet.CNP {
 		h.flows.Lookup(h.record[:], h.now, h.flow[:])

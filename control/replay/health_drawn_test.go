@@ -54,10 +54,10 @@ var (
 	reached = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
 		health.ShortTimeOut:   {goalPrecision, 86},
 		health.IgnoresCNP:     {goalPrecision, 80},
-		health.LossUpstream:   {97.5, 87},
-		health.LossDownstream: {98.5, 86},
+		health.LossUpstream:   {97.5, 88},
+		health.LossDownstream: {goalPrecision, 89},
 		health.AckLoss:        {88.5, 66},
-		health.Reordering:     {96.5, 72},
+		health.Reordering:     {98.5, 84},
 		health.Duplication:    {goalPrecision, 94},
 		health.SlowReceiver:   {98.5, 79},
 		health.BlackHole:      {goalPrecision, 88},

@@ -2,13 +2,20 @@ package replay_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // unread says how a capture of testdata/unread is to be answered.
@@ -119,5 +126,65 @@ func TestWrongICRCInDamagedFile(t *testing.T) {
 	}
 	if len(r.Verdicts) != 1 || r.Verdicts[0].Name != health.WrongICRC || !strings.Contains(r.Verdicts[0].Evidence, "the file, which is damaged") {
 		t.Errorf("%+v; want that the file is damaged", r.Verdicts)
+	}
+}
+
+// TestUnwrittenICRCs: a capture at a host before its NIC writes the ICRCs, whichever end that is, shows no corruption.
+func TestUnwrittenICRCs(t *testing.T) {
+	for _, name := range []string{"rc_write_v4", "rc_read_v4", "rc_send_v6"} {
+		all := frames(t, readFile(t, "../../testdata/captures/"+name+".pcap"))
+		for _, host := range []packet.Addr{all[0].parse().Src, all[0].parse().Dst} {
+			path, write := pcap.Create(t, pcap.Whole)
+			for _, f := range all {
+				b := slices.Clone(f.octets)
+				if p := f.parse(); p.Src == host && p.Kind == packet.RoCEv2 {
+					copy(b[p.ICRC:], "\x12\x34\x56\x78")
+				}
+				write(f.at, b, f.length)
+			}
+			if r := healthOf(t, path); len(r.Verdicts) > 0 {
+				t.Errorf("%s, at %v: %+v", name, host.Netip(), r.Verdicts)
+			}
+		}
+	}
+}
+
+// TestDroppedFrames: the answer has the frames that were dropped while the capture was made, as its file counts them.
+func TestDroppedFrames(t *testing.T) {
+	for _, dropped := range []uint64{0, 7} {
+		var file bytes.Buffer
+		w, err := pcapgo.NewNgWriter(&file, layers.LinkTypeEthernet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range frames(t, readFile(t, "../../testdata/captures/rc_write_v4.pcap")) {
+			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(f.at), CaptureLength: len(f.octets), Length: f.length}, f.octets); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cmp.Or(w.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{PacketsDropped: dropped}), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		r := healthOf(t, save(t, file.Bytes()))
+		if wrong := len(r.Verdicts) == 1 && r.Verdicts[0].Name == health.Incomplete && strings.Contains(r.Verdicts[0].Evidence, "7 frames were dropped"); wrong != (dropped > 0) || len(r.Verdicts) > 1 {
+			t.Errorf("%d dropped: %+v", dropped, r.Verdicts)
+		}
+	}
+}
+
+// TestAnotherAddress: a host that answers from another of its addresses is paired all the same, nothing is wrong with a requester that accepts that, and it is said.
+func TestAnotherAddress(t *testing.T) {
+	for _, name := range []string{"rc_write_v4", "rc_read_v4"} {
+		all := frames(t, readFile(t, "../../testdata/captures/"+name+".pcap"))
+		answers := all[0].parse().Dst
+		for i := range all {
+			if p := all[i].parse(); p.Src == answers && p.Opcode.Role() == packet.Response {
+				all[i].octets[p.L3+15] += 100 // the last octet of the source
+			}
+		}
+		r := healthOf(t, rewritten(t, all))
+		if len(r.Verdicts) > 0 || len(r.Notes) == 0 || r.Notes[0].Name != health.NoteAddress || r.Summary.OneDirection > 0 || r.Summary.Retransmitted.Packets > 0 {
+			t.Errorf("%s: verdicts %+v, notes %+v, summary %+v", name, r.Verdicts, r.Notes, r.Summary)
+		}
 	}
 }

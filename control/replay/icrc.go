@@ -13,7 +13,11 @@ import (
 type icrcs map[[2]packet.Addr]*icrcCount
 
 // icrcCount are the packets of one direction; seen counts those, too, that the capture has cut. Of responses, answers counts one for each packet that caused them.
-type icrcCount struct{ seen, whole, wrong, answers uint64 }
+type icrcCount struct {
+	seen, whole, wrong, answers, requests uint64
+	qp, first, next                       uint32 // of the requests of one QP
+	starts                                bool   // it goes back to its first request, or before
+}
 
 // mostICRCs bounds the pairs of hosts.
 const mostICRCs = 1 << 16
@@ -59,6 +63,10 @@ func (s *icrcs) note(o *dissect.Packet) {
 		(*s)[key] = c
 	}
 	c.seen++
+	switch o.Parsed.Opcode.Role() {
+	case packet.Request, packet.ReadRequest:
+		c.request(o.Parsed.DestQP, o.Parsed.PSN)
+	}
 	switch o.Parsed.Opcode & 31 {
 	case packet.RCAcknowledge, packet.RCAtomicAcknowledge, packet.RCReadRespFirst, packet.RCReadRespOnly:
 		c.answers++
@@ -71,13 +79,27 @@ func (s *icrcs) note(o *dissect.Packet) {
 	}
 }
 
+func (c *icrcCount) request(qp, psn uint32) {
+	if c.requests++; c.requests == 1 {
+		c.qp, c.first, c.next = qp, psn, psn
+	}
+	switch {
+	case qp != c.qp:
+	case ahead(psn, c.next) >= 0:
+		c.next = (psn + 1) & packet.PSNMask
+	case ahead(psn, c.first) <= 0:
+		c.starts = true
+	}
+}
+
 // rewritten reports whether the capture has other ICRCs than the wire: nearly all are wrong, as it was changed after it was made, or made before the NIC writes
-// them. Then they are wrong both ways, and yet the hosts answer each other; or there are more answers than packets that a receiver can have accepted. If the
+// them. Then they are wrong both ways, and yet the hosts answer each other; or there are more answers than packets that a receiver can have accepted; or it has
+// answers only, and their receiver doesn't go back to its first request, as one must that gets no answer (IBTA 9.7.6.1.3). If the
 // other direction has answers of which none is whole, nothing tells this from corruption, and it is taken for it, too.
 func (s icrcs) rewritten(from, to packet.Addr) bool {
 	there, back := s[[2]packet.Addr{from, to}], s[[2]packet.Addr{to, from}]
 	return there != nil && back != nil && there.wrong*10 > there.whole*9 &&
-		(back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9 || back.answers > there.seen-there.wrong)
+		(back.whole == 0 && back.seen > 0 || back.wrong*10 > back.whole*9 || back.answers > there.seen-there.wrong || there.requests == 0 && back.requests > 0 && !back.starts)
 }
 
 // corrupting are the pairs of hosts of which the receiver drops packets.

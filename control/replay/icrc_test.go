@@ -9,6 +9,14 @@ import (
 // TestRewritten: wrong ICRCs are a proof of corruption only if the other direction shows that the capture has them as they were on the wire.
 func TestRewritten(t *testing.T) {
 	a, b := packet.Addr{Lo: 1}, packet.Addr{Lo: 2}
+	requests := func(psns ...uint32) *icrcCount {
+		n := uint64(len(psns))
+		c := &icrcCount{seen: n, whole: n}
+		for _, psn := range psns {
+			c.request(7, psn)
+		}
+		return c
+	}
 	for _, c := range []struct {
 		name        string
 		there, back *icrcCount
@@ -20,6 +28,9 @@ func TestRewritten(t *testing.T) {
 		{"answers of which none is whole", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9}, true},
 		{"more answers than right packets", &icrcCount{seen: 64, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9, answers: 9}, true},
 		{"answers to packets that were cut", &icrcCount{seen: 80, whole: 64, wrong: 64}, &icrcCount{seen: 9, whole: 9, answers: 9}, false},
+		{"answers that are heard", &icrcCount{seen: 64, whole: 64, wrong: 64, answers: 64}, requests(5, 6, 7, 6, 7, 8), true},
+		{"answers that aren't", &icrcCount{seen: 64, whole: 64, wrong: 64, answers: 64}, requests(5, 6, 7, 5), false},
+		{"answers, of which a few are wrong", &icrcCount{seen: 64, whole: 64, wrong: 3, answers: 64}, requests(5, 6, 7), false},
 		{"few are wrong", &icrcCount{seen: 64, whole: 64, wrong: 3}, &icrcCount{seen: 9}, false},
 	} {
 		s := icrcs{}

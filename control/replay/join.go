@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/cnpgate/cnpgate/health"
@@ -34,20 +35,22 @@ const (
 type joiner struct {
 	flows map[connectionKey]*directed
 	hosts map[[2]packet.Addr]*requesters
-	left  uint64 // directions for which there was no room
+	from  map[packet.Addr]*requesters // to any host
+	left  uint64                      // directions for which there was no room
 }
 
-// requesters are the directions from one host to another with requests, in the order of their first ones.
+// requesters are the directions from one host with requests, to another one or to all, in the order of their first ones.
 type requesters struct{ all []*directed }
 
 // directed is one direction of a connection, as a requester and as a responder.
 type directed struct {
 	key       connectionKey
-	own       *requesters
-	opposite  *requesters
-	base      uint32 // the PSN of its first request
-	next      uint32 // after the highest one
-	latest    uint32 // the PSN after the latest one
+	own       [2]*requesters
+	opposite  *requesters // that its responses may answer
+	from      *requesters // and if there are none: those to the other addresses of its host, as it may have several
+	base      uint32      // the PSN of its first request
+	next      uint32      // after the highest one
+	latest    uint32      // the PSN after the latest one
 	requests  uint32
 	asked     [kept]asked // the latest is before at
 	at        uint32
@@ -81,7 +84,7 @@ type fit struct {
 }
 
 func newJoiner() *joiner {
-	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr]*requesters{}}
+	return &joiner{flows: map[connectionKey]*directed{}, hosts: map[[2]packet.Addr]*requesters{}, from: map[packet.Addr]*requesters{}}
 }
 
 // begin is called with the first packet of a direction without a pair. It returns nil if there are too many.
@@ -90,18 +93,19 @@ func (j *joiner) begin(key connectionKey) *directed {
 		j.left++
 		return nil
 	}
-	d := &directed{key: key, own: j.between(key.src, key.dst), opposite: j.between(key.dst, key.src)}
+	d := &directed{
+		key: key, own: [2]*requesters{of(j.hosts, [2]packet.Addr{key.src, key.dst}), of(j.from, key.src)},
+		opposite: of(j.hosts, [2]packet.Addr{key.dst, key.src}), from: of(j.from, key.dst),
+	}
 	j.flows[key] = d
 	return d
 }
 
-func (j *joiner) between(src, dst packet.Addr) *requesters {
-	b := j.hosts[[2]packet.Addr{src, dst}]
-	if b == nil {
-		b = &requesters{}
-		j.hosts[[2]packet.Addr{src, dst}] = b
+func of[K comparable](all map[K]*requesters, key K) *requesters {
+	if all[key] == nil {
+		all[key] = &requesters{}
 	}
-	return b
+	return all[key]
 }
 
 // follow notes a packet.
@@ -124,7 +128,9 @@ func (d *directed) request(p *health.Packet) {
 	}
 	if d.requests++; d.requests == 1 {
 		d.base, d.next = p.PSN, p.PSN
-		d.own.all = append(d.own.all, d)
+		for _, own := range d.own {
+			own.all = append(own.all, d)
+		}
 	}
 	if step := ahead(p.PSN, d.next); step < 0 && step > -tooFar {
 		if p.PSN != d.latest { // the first of those that it sends again
@@ -166,6 +172,9 @@ func (d *directed) response(p *health.Packet) {
 	}
 	if ahead(p.PSN, d.high) > 0 {
 		d.high = p.PSN
+	}
+	if d.responses == enoughToFit && len(d.opposite.all) == 0 {
+		d.opposite = d.from
 	}
 	const searches = 64
 	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
@@ -257,7 +266,7 @@ func (f *fit) judge(least int64) bool {
 
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
 
-// joined is a pair: the responder's packets are taken as of the requester's VLAN or tunnel.
+// joined is a pair: the responder's packets are taken as of the requester's VLAN or tunnel, and from the address that it asks.
 type joined struct {
 	requester, responder connectionKey
 	by                   string
@@ -295,10 +304,12 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		if f.responder.responses-f.before < enoughToFit {
-			if by = byOnlyOne; open[f.requester] > 1 || open[f.responder] > 1 {
-				continue
-			}
+		few := f.responder.responses-f.before < enoughToFit
+		if few {
+			by = byOnlyOne
+		}
+		if elsewhere := f.responder.key.src != f.requester.key.dst; (few || elsewhere) && (open[f.requester] > 1 || open[f.responder] > 1) {
+			continue
 		}
 		taken[f.requester], taken[f.responder] = true, true
 		all = append(all, joined{f.requester.key, f.responder.key, by})
@@ -309,11 +320,8 @@ func (j *joiner) pairs() (all []joined) {
 // collides reports whether the responder's packets would be taken for those of another direction.
 func (j *joiner) collides(f *fit) bool {
 	k := f.responder.key
-	if k.scope == f.requester.key.scope {
-		return false
-	}
-	k.scope = f.requester.key.scope
-	return j.flows[k] != nil
+	k.src, k.scope = f.requester.key.dst, f.requester.key.scope
+	return k != f.responder.key && j.flows[k] != nil
 }
 
 func compareKeys(a, b *connectionKey) int {
@@ -385,9 +393,15 @@ func (h *judge) join(known *agreed) {
 		if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
 			continue
 		}
-		if from.scope != to.scope {
-			h.moved[from] = to.scope
-			from.scope = to.scope
+		if as := (seenAs{to.dst, to.scope}); as != (seenAs{from.src, from.scope}) {
+			h.moved[from] = as
+			if from.src != to.dst {
+				h.builder.Note(health.Note{
+					Name: health.NoteAddress, Subject: fmt.Sprintf("%v -> %v", to.src.Netip(), to.dst.Netip()),
+					Text: fmt.Sprintf("its answers come from another address of that host, %v: some NICs drop them; let the application use the address that its route to %v has", from.src.Netip(), to.src.Netip()),
+				})
+			}
+			from.src, from.scope = as.src, as.scope
 		}
 		h.paired[to], h.paired[from] = j.by, j.by
 	}

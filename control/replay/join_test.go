@@ -19,6 +19,7 @@ type joinCase struct {
 	scope    packet.Scope // of the responses
 	loses    int          // the connection of which a packet is lost; -1: none
 	strange  bool         // the responses are to other requests
+	from     byte         // the last octet of the address that the responses come from; 0: the one that was asked
 	missed   int          // first requests of the last connection that are not in the capture
 	pairs    int
 	by       string
@@ -32,6 +33,10 @@ var joinCases = []joinCase{
 	{name: "eight with PSN 0", n: 8, psn: zero, messages: 20, loses: -1, pairs: 8, by: byFit},
 	{name: "eight with PSN 0, one loses", n: 8, psn: zero, messages: 20, loses: 5, pairs: 8, by: byFit},
 	{name: "PSNs wrap", n: 3, psn: func(n int) uint32 { return 0xfffff0 + uint32(n)*3 }, messages: 20, loses: -1, pairs: 3, by: byFit},
+	{name: "one, from another address", n: 1, psn: zero, messages: 20, from: 7, loses: -1, pairs: 1, by: byFit},
+	{name: "one, from another address, few packets", n: 1, psn: zero, messages: 3, from: 7, loses: -1},
+	{name: "two alike, from another address", n: 2, psn: zero, messages: 20, from: 7, loses: -1},
+	{name: "others' responses from another address", n: 1, psn: zero, messages: 20, from: 7, loses: -1, strange: true},
 	{name: "others' responses", n: 2, psn: zero, messages: 20, loses: -1, strange: true},
 	{name: "two, the second's requests come late", n: 2, psn: zero, messages: 20, loses: -1, missed: 57, pairs: 2, by: byFit},
 	{name: "several with few packets", n: 3, psn: zero, messages: 3, loses: -1},
@@ -47,6 +52,9 @@ func (c *joinCase) run() []joined {
 	var all []event
 	for n := range c.n {
 		there, back := connectionKey{src: a, dst: b, qp: 0x900 + uint32(n)}, connectionKey{src: b, dst: a, qp: 0x500 + uint32(n), scope: c.scope}
+		if c.from != 0 {
+			back.src = packet.AddrFrom4([]byte{10, 2, 0, c.from})
+		}
 		now, again := int64(1e6)+int64(n)*step, false
 		for i := 0; i < c.messages*size; i++ {
 			psn := (c.psn(n) + uint32(i)) & packet.PSNMask
@@ -114,7 +122,7 @@ func TestJoinWithoutContradiction(t *testing.T) {
 			j.follow(back, &health.Packet{Time: int64(i)*1000 + 500, PSN: psn, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31})
 		}
 	}
-	h := &judge{joiner: j, moved: map[connectionKey]packet.Scope{}, paired: map[connectionKey]string{}}
+	h := &judge{joiner: j, moved: map[connectionKey]seenAs{}, paired: map[connectionKey]string{}}
 	known := &agreed{source: map[connectionKey]uint32{}}
 	h.join(known)
 	if _, err := pairing.NewQPMap(known.pairs, seed); err != nil || len(known.pairs) != 1 || len(h.moved) != 1 {

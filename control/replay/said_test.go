@@ -96,6 +96,11 @@ func TestSetups(t *testing.T) {
 		{"one reply is lost behind", []packet.CM{req(7), req(7), rep, req(7), rep}, nil},
 		{"replies are lost behind, and one isn't", []packet.CM{req(7), rep, req(7), rep, req(7), rep, own(packet.CMRTU)}, nil},
 		{"replies are lost behind, and one takes its time", []packet.CM{req(7), rep, req(7), rep, req(7), rep, own(packet.CMMRA)}, nil},
+		{"RTUs are lost behind", []packet.CM{req(7), rep, own(packet.CMRTU), rep, own(packet.CMRTU), rep}, []string{health.AckLoss}},
+		{"one RTU is lost behind", []packet.CM{req(7), rep, own(packet.CMRTU), rep, own(packet.CMRTU)}, nil},
+		{"RTUs are lost before, or the requester is gone", []packet.CM{req(7), rep, rep, rep}, []string{health.NoAnswer}},
+		{"RTUs are lost before, then one passes", []packet.CM{req(7), rep, rep, rep, own(packet.CMRTU)}, nil},
+		{"RTUs are lost behind, and another connection is set up", []packet.CM{req(7), rep, own(packet.CMRTU), rep, rep, req(8), answer(packet.CMREP, 8, 0)}, nil},
 		{"a reply to another one of several", []packet.CM{req(7), req(8), rep, req(8), req(8), req(8)}, []string{health.NoAnswer}},
 		{"an answer to another one", []packet.CM{req(7), answer(packet.CMREJ, 8, 8)}, nil},
 	} {

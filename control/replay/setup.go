@@ -31,6 +31,9 @@ type setup struct {
 	latest   uint32 // its communication ID
 	replied  bool   // to it
 	unheard  uint64 // its transmissions after that
+	heard    bool   // the requester is ready (RTU)
+	replies  uint64 // to it, since the requester was last heard
+	again    uint64 // replies after it was ready
 	rejected uint64 // since the latest one that was accepted
 	refused  uint64 // replies that the requester has rejected since
 	reason   uint16
@@ -60,11 +63,19 @@ func (s *setups) note(b []byte, p *packet.Parsed) {
 	case o == nil:
 		return
 	case !answers: // it has heard the reply
-		o.replied, o.unheard = false, 0
+		o.replied, o.unheard, o.replies = false, 0, 0
 	}
+	latest := key.comm == o.latest
 	switch o.sent = 0; {
+	case m.Attribute == packet.CMREP && latest && o.heard:
+		o.again++
+		return
 	case m.Attribute == packet.CMREP:
-		o.replied, o.rejected = o.replied || key.comm == o.latest, 0
+		if latest {
+			o.replied = true
+			o.replies++
+		}
+		o.rejected = 0
 		return
 	case m.Attribute == packet.CMMRA: // the answer is to come
 		return
@@ -75,7 +86,10 @@ func (s *setups) note(b []byte, p *packet.Parsed) {
 		o.refused++
 		o.reason = m.Reason
 	case m.Attribute == packet.CMRTU:
-		o.refused = 0
+		if o.refused = 0; latest {
+			o.heard = true
+			return
+		}
 	}
 	delete(s.open, key)
 }
@@ -94,7 +108,10 @@ func (s *setups) ask(to service, comm uint32) {
 	}
 	switch {
 	case o.latest != comm:
-		o.repeated, o.latest, o.replied, o.unheard = 0, comm, false, 0
+		if o.heard {
+			delete(s.open, request{to.from, to.to, o.latest})
+		}
+		o.repeated, o.latest, o.replied, o.unheard, o.heard, o.replies, o.again = 0, comm, false, 0, false, 0, 0
 	case o.replied:
 		o.unheard++
 		fallthrough
@@ -108,20 +125,30 @@ func (s *setups) ask(to service, comm uint32) {
 	}
 }
 
-// verdicts are those about requests that were rejected, or sent three times without an answer that was heard.
+// verdicts are those about requests that were rejected, or, as replies, sent three times without an answer that was heard.
 func (s *setups) verdicts() (all []health.Verdict) {
 	const enough = 3
 	for to, o := range s.all {
-		v := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}
+		v, back := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}, fmt.Sprintf("%v -> %v", to.to.Netip(), to.from.Netip())
 		switch {
 		case o.unheard+1 >= enough:
 			v.Name, v.Weight = health.AckLoss, o.unheard
 			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times more after its reply had passed here: lost between here and %v", serviceName(to.id), o.unheard, to.from.Netip())
 			v.Advice = fmt.Sprintf("look for drops and filters between here and %v", to.from.Netip())
+		case o.again+1 >= enough:
+			v.Name, v.Weight, v.Subject = health.AckLoss, o.again, back
+			v.Evidence = fmt.Sprintf("a reply to a request for a connection to %s was sent %d times more after its RTU had passed here: lost between here and %v", serviceName(to.id), o.again, to.to.Netip())
+			v.Advice = fmt.Sprintf("look for drops and filters between here and %v", to.to.Netip())
+		case o.replies >= enough:
+			v.Name, v.Weight, v.Subject = health.NoAnswer, o.replies, back
+			v.Evidence = fmt.Sprintf("a reply to a request for a connection to %s was sent %d times without an RTU", serviceName(to.id), o.replies)
+			v.Advice = fmt.Sprintf("check that the application at %v still runs and reads the events of its connections, and that no filter or route drops UDP port 4791 on the way there or back", to.from.Netip())
+			v.Commands = typed(to.to, to.from, fmt.Sprintf("dst-addr %v   # at %v: is the application still there?", to.to.Netip(), to.from.Netip()))
 		case o.sent > 0 && o.repeated >= enough:
 			v.Name, v.Weight = health.NoAnswer, o.sent
 			v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times without an answer", serviceName(to.id), o.sent)
 			v.Advice = "check that the peer is up and has this address on an RDMA device, and that no filter or route drops UDP port 4791 on the way there or back"
+			v.Commands = typed(to.from, to.to, fmt.Sprintf("  # at %v: does it listen?", to.to.Netip()))
 		case o.rejected > 0:
 			v.Name, v.Weight = health.Refused, o.rejected
 			v.Evidence = fmt.Sprintf("%d requests for a connection to %s were rejected: %s", o.rejected, serviceName(to.id), packet.CMReason(o.reason))
@@ -136,6 +163,11 @@ func (s *setups) verdicts() (all []health.Verdict) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// typed are the commands for a host that isn't heard: nobody has a QP yet.
+func typed(from, to packet.Addr, which string) []string {
+	return []string{fmt.Sprintf("ping -c 3 %v   # at %v", to.Netip(), from.Netip()), "rdma resource show cm_id " + which}
 }
 
 // serviceName is such as "port 4420", or "service 0x10000000".

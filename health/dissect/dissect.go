@@ -63,7 +63,7 @@ func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 	switch {
 	case o.Parsed.Kind == packet.RoCEv2: // with IPv4-mapped addresses
 		o.Reason = Malformed
-	case o.Reason == NotRDMA:
+	case o.Reason == NotRDMA && o.Parsed.Kind != packet.IP: // else another protocol is in there
 		o.Reason = max(first, NotRDMA)
 	}
 	return o
@@ -115,12 +115,20 @@ func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 // lengthBefore is how long a frame that couldn't be parsed was by its IP header: a mirror may have cut it, and tell the length that it has left. 0: it isn't known.
 func lengthBefore(b []byte, p *packet.Parsed) uint32 {
 	ip := packet.EthernetLen + packet.VLANTagLen*int(p.Tags)
+	if p.Kind != packet.Other || p.EtherType != packet.EtherTypeIPv4 && p.EtherType != packet.EtherTypeIPv6 || ip > len(b) {
+		return 0
+	}
+	return uint32(ip) + lengthOf(b[ip:])
+}
+
+// lengthOf is how long an IP packet was by its header; 0: that isn't known.
+func lengthOf(b []byte) uint32 {
 	switch {
-	case p.Kind != packet.Other || ip+packet.IPv4Len > len(b):
-	case p.EtherType == packet.EtherTypeIPv4:
-		return uint32(ip) + uint32(binary.BigEndian.Uint16(b[ip+v4Total:]))
-	case p.EtherType == packet.EtherTypeIPv6:
-		return uint32(ip+packet.IPv6Len) + uint32(binary.BigEndian.Uint16(b[ip+v6Payload:]))
+	case len(b) < packet.IPv4Len:
+	case b[0]>>4 == 4:
+		return uint32(binary.BigEndian.Uint16(b[v4Total:]))
+	case b[0]>>4 == 6:
+		return packet.IPv6Len + uint32(binary.BigEndian.Uint16(b[v6Payload:]))
 	}
 	return 0
 }
@@ -144,16 +152,59 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 		return r.behindFragment(b, p)
 	case p.Kind != packet.IP || int(p.L4) >= len(b):
 		return nil, 0, false
-	case p.Proto == packet.ProtoGRE:
-		return r.behindGRE(b, length, int(p.L4))
-	case r.Port == packet.RoCEv2Port || r.Port == 0:
+	}
+	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTunnel} {
+		if inner, n, ok = take(b, length, p); ok {
+			break
+		}
+	}
+	return inner, n, ok
+}
+
+// behindTunnel is the frame in a tunnel that the parser doesn't follow, as it ends at another one. A mirror may have cut what it has put into the tunnel: then it is
+// the same frame, with the lengths that it would have if the mirror had not.
+func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	at, frame, ok := packet.InsideTunnel(b, p)
+	end := min(length, p.IPEnd)
+	if !ok || at > int(end) {
 		return nil, 0, false
 	}
-	return r.toPort(b, length, p)
+	n := end - uint32(at)
+	whole := lengthOf(b[at:])
+	if frame {
+		inner, _, ok := from(b, end, at)
+		if !ok || !isFrame(inner) {
+			return nil, 0, false
+		}
+		var in packet.Parsed
+		packet.Parse(inner, n, &in)
+		if whole = lengthBefore(inner, &in); whole <= n {
+			return inner, n, true
+		}
+	}
+	if whole <= n {
+		return nil, 0, false
+	}
+	r.rewrote = append(r.rewrote[:0], b...)
+	longer := func(at int) { // wrong if the sum has more than 16 bits: then the frame isn't read
+		binary.BigEndian.PutUint16(r.rewrote[at:], binary.BigEndian.Uint16(b[at:])+uint16(whole-n))
+	}
+	if ip := int(p.L3); p.Family == 4 {
+		longer(ip + v4Total)
+	} else {
+		longer(ip + v6Payload)
+	}
+	if p.Proto == packet.ProtoUDP {
+		longer(int(p.L4) + 4)
+	}
+	return r.rewrote, max(length, end+whole-n), true
 }
 
 // toPort is the frame with its datagram to Port on RoCEv2's own, where the parser looks for it.
 func (r *Reader) toPort(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	if r.Port == 0 || r.Port == packet.RoCEv2Port {
+		return nil, 0, false
+	}
 	at := packet.UDPTo(b, p, r.Port)
 	if at == 0 || at+packet.UDPLen > len(b) {
 		return nil, 0, false
@@ -186,12 +237,12 @@ const (
 
 // behindGRE is the frame that a mirror has put behind a GRE header. ERSPAN I has no header of its own, and no sequence number; some switches omit the header,
 // too, but number the frames. So the header that is due is tried first, and none second.
-func (r *Reader) behindGRE(b []byte, length uint32, at int) ([]byte, uint32, bool) {
-	h, ok := packet.ReadGRE(b, at)
-	if !ok {
+func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	h, ok := packet.ReadGRE(b, int(p.L4))
+	if !ok || p.Proto != packet.ProtoGRE {
 		return nil, 0, false
 	}
-	at = h.Next
+	at := h.Next
 	header := 0
 	switch {
 	case h.Type == erspan12 && h.Numbered:

@@ -27,6 +27,12 @@ func ParseOverlay(b []byte, p *Parsed) {
 // InTunnel reports whether a packet that Parse has read, and that isn't RoCEv2, is a tunnel's.
 func InTunnel(b []byte, p *Parsed) bool { return anyPayload(b, p).what != nothing }
 
+// InsideTunnel is the offset of what is in a tunnel's packet that Parse has read, and that isn't RoCEv2: an Ethernet frame or an IP packet. ok: one of them is.
+func InsideTunnel(b []byte, p *Parsed) (at int, frame, ok bool) {
+	l := anyPayload(b, p)
+	return l.at, l.what == ethernetFrame, !l.void && l.at < len(b) && (l.what == ethernetFrame || l.what == ipPacket)
+}
+
 // anyPayload is the payload of any tunnel.
 func anyPayload(b []byte, p *Parsed) (l payload) {
 	if p.Kind != IP || p.L4 == 0 {

@@ -173,7 +173,7 @@ func (j *judge) losses() {
 			j.hold(full && !broken, "loss-downstream")
 		case reason == AckBehind:
 			j.hold(full && j.shows(e.About()), "ack-loss")
-		case reason == Reordered && j.late() == 0:
+		case reason == Reordered && len(j.late()) == 0:
 			j.hold(false, "loss-downstream") // a packet overtaken behind the capture looks lost
 		}
 	}
@@ -226,19 +226,19 @@ func (j *judge) timeOuts() {
 	j.hold(often && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
 }
 
-// late is how many packets passed behind others that were sent after them.
-func (j *judge) late() (n int) {
-	var high [2]int64
+// late are the packets that passed behind others that were sent after them.
+func (j *judge) late() map[*Packet]bool {
+	all, latest := map[*Packet]bool{}, [2]int{}
 	for _, p := range j.shown {
 		switch {
 		case !p.data():
-		case p.Seq < high[p.Kind] && p.Again == nil:
-			n++
+		case p.order < latest[p.Kind]:
+			all[p] = true
 		default:
-			high[p.Kind] = max(high[p.Kind], p.Seq)
+			latest[p.Kind] = p.order
 		}
 	}
-	return n
+	return all
 }
 
 func (j *judge) reordering() {
@@ -251,13 +251,15 @@ func (j *judge) reordering() {
 	if asked == 0 {
 		return
 	}
-	shown := 0
+	shown, late := 0, j.late()
 	for _, e := range j.begun {
-		if e.Reason() == Reordered {
+		if e.Reason() == Reordered && late[e.About()] {
 			shown++
 		}
 	}
-	j.hold(j.full() && shown >= 2 && j.late() >= fewLate, "reordering")
+	nic := j.half.Conn.NIC
+	numbered := nic.Identified && !nic.IPv6 // else nothing but the order of a NAK and a packet says whether that is late, or was sent again
+	j.hold(j.full() && shown >= fewLate && (numbered || j.capture.View.Skew == 0), "reordering")
 }
 
 func (j *judge) refusals() {
