@@ -196,11 +196,18 @@ func TestFastCNPHeaderPad(t *testing.T) {
 			h.Option.Trace.Data = make([]byte, IOAMTraceHeaderLen+4*words)
 			option = 4
 		}
+		h.Option.Dst = Addr{Hi: 0xfd00000a << 32, Lo: 7}
 		h.Pad()
 		b := make([]byte, h.Len())
 		h.Put(b)
 		if len(b)%8 != 0 || int(b[1]) != len(b)/8-1 || b[option] != 0x9e {
 			t.Fatalf("%d words: % x", words, b)
+		}
+		if words < 0 {
+			var direct [FastCNPOption1Len]byte
+			if PutFastCNPOption1(&direct, ProtoUDP, 0x9e, &h.Option.Dst); !bytes.Equal(direct[:], b) {
+				t.Errorf("PutFastCNPOption1: % x, expected % x", direct, b)
+			}
 		}
 		for list := b[2:]; len(list) > 0; {
 			_, n := NextOption(list)
