@@ -352,6 +352,26 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+// TestFairBounded: while the line isn't full, F grows up to the fastest sender's rate, up to twice that if a sender can be asked for more, and to the line if no rate is known.
+func TestFairBounded(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	for _, c := range []struct {
+		largest float64
+		resumes bool
+		want    float64
+	}{
+		{5 * gigabit, false, 5 * gigabit}, {5 * gigabit, true, 10 * gigabit}, {0, false, l.Line}, {0, true, l.Line},
+	} {
+		fair := gigabit
+		for range 1000 {
+			fair = l.Next(fair, congestion.Inflow{Elapsed: 10_000, Obeyed: 50_000, Largest: c.largest, Resumes: c.resumes}, 0, 0)
+		}
+		if fair != c.want {
+			t.Errorf("F is %.2f Gbps, want %.2f: %+v", fair/gigabit, c.want/gigabit, c)
+		}
+	}
+}
+
 // TestDrained: while a queue drains, F is below a sender's share of the line. A sender between the two gets no CNPs, unless the queue grows on, or it has several flows
 // above F.
 func TestDrained(t *testing.T) {
