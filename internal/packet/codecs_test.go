@@ -219,6 +219,21 @@ func TestFastCNPHeaderPad(t *testing.T) {
 	}
 }
 
+// TestNeighborAdvertisement: the message of RFC 4861 4.4, with its Target Link-Layer Address.
+func TestNeighborAdvertisement(t *testing.T) {
+	src, dst := Addr{Hi: 0xfe80 << 48, Lo: 1}, Addr{Hi: 0xfe80 << 48, Lo: 2}
+	for solicited, flags := range map[bool]byte{false: 0x20, true: 0x60} { // Override, and Solicited
+		a := NeighborAdvertisement{Solicited: solicited, Target: src, Link: MAC{2, 0, 0, 0, 0, 7}}
+		got := make([]byte, NeighborAdvertisementLen)
+		a.Put(got, src, dst)
+		sum := ICMPv6Checksum(src, dst, got)
+		want := []byte{136, 0, byte(sum >> 8), byte(sum), flags, 0, 0, 0, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 2, 0, 0, 0, 0, 7}
+		if !bytes.Equal(got, want) {
+			t.Errorf("% x, expected % x", got, want)
+		}
+	}
+}
+
 func TestNextOption(t *testing.T) {
 	for _, c := range []struct {
 		list string
