@@ -231,6 +231,15 @@ func TestNeighborAdvertisement(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("% x, expected % x", got, want)
 		}
+		frame := built(stack{family: 6, proto: ProtoICMPv6, src: src.Netip(), dst: dst.Netip(), body: got})
+		for _, hops := range []byte{NeighborHopLimit - 1, NeighborHopLimit} { // a router has forwarded the first one
+			frame[EthernetLen+7] = hops
+			var p Parsed
+			Parse(frame, uint32(len(frame)), &p)
+			if target, ok := AdvertisedTarget(frame, &p); ok != (hops == NeighborHopLimit) || ok && target != src {
+				t.Errorf("hop limit %d: %v, %t", hops, target, ok)
+			}
+		}
 	}
 }
 
