@@ -237,6 +237,43 @@ func TestCNPsOnTheirWay(t *testing.T) {
 	}
 }
 
+// TestHiddenByOthers: several QPs of a sender begin at its line rate together. While the loop's delay is not known, one gets as many CNPs at once as bring that to the
+// rate at which it arrives; then, or alone, or if little is asked of it, its next CNP waits for the spacing.
+func TestHiddenByOthers(t *testing.T) {
+	const rate, length = 12.5 * gigabit, 10_000 // bytes/ns, ns
+	for _, c := range []struct {
+		qps  int
+		fair float64
+		loop int64
+		cnps int
+	}{
+		{1, 0.8 * rate, 0, 1}, {2, 0.8 * rate, 0, 1}, {4, 0.8 * rate, 0, 2}, {8, 0.8 * rate, 0, 3}, {16, 0.8 * rate, 0, 4},
+		{8, 0.82 * rate, 0, 1}, {8, 0.8 * rate, 20_000, 1},
+	} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		state := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: c.fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: c.loop}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		asked, sent := int64(0), 0
+		for ; asked == 0 || state.Now < asked+length; state.Now += 256 {
+			f.Add(state.Now, 256*rate)
+			for range c.qps {
+				s.Arrives(state.Now, 256*rate)
+			}
+			if state.Now > 1e9+50_000 && f.CNP(at(&state, &f), &s) {
+				f.SentCNP(&state, &s, 1)
+				if sent++; asked == 0 {
+					asked = state.Now
+				}
+			}
+		}
+		if sent != c.cnps {
+			t.Errorf("%d CNPs in %d us, want %d: %+v", sent, length/1000, c.cnps, c)
+		}
+	}
+}
+
 // TestFarAbove: a flow far above F, whose sender cuts its rate at each CNP, is within twice F as soon as a NIC can that is asked each 12 us; one that cuts once in 50 us
 // gets no more CNPs than bring it there. Neither goes below F.
 func TestFarAbove(t *testing.T) {
@@ -311,6 +348,26 @@ func TestOverflow(t *testing.T) {
 		}
 		if sent < q.least || sent > q.most {
 			t.Errorf("%s: %d CNPs in 1 ms, want %d to %d", q.name, sent, q.least, q.most)
+		}
+	}
+}
+
+// TestFairBounded: while the line isn't full, F grows up to the fastest sender's rate, up to twice that if a sender can be asked for more, and to the line if no rate is known.
+func TestFairBounded(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	for _, c := range []struct {
+		largest float64
+		resumes bool
+		want    float64
+	}{
+		{5 * gigabit, false, 5 * gigabit}, {5 * gigabit, true, 10 * gigabit}, {0, false, l.Line}, {0, true, l.Line},
+	} {
+		fair := gigabit
+		for range 1000 {
+			fair = l.Next(fair, congestion.Inflow{Elapsed: 10_000, Obeyed: 50_000, Largest: c.largest, Resumes: c.resumes}, 0, 0)
+		}
+		if fair != c.want {
+			t.Errorf("F is %.2f Gbps, want %.2f: %+v", fair/gigabit, c.want/gigabit, c)
 		}
 	}
 }

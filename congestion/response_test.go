@@ -255,6 +255,7 @@ func TestDecisionsAreValid(t *testing.T) {
 		r := example()
 		r.Thresholds = Adaptive(rapid.Uint64().Draw(t, "base"), 1, rapid.Uint64Max(1e12).Draw(t, "rate"), rapid.Int64Max(1e10).Draw(t, "rtt"), 50)
 		r.Disclose, r.Metric = rapid.Bool().Draw(t, "disclose"), rapid.Uint8Max(4).Draw(t, "metric")
+		r.ResumePercent = rapid.Uint16Range(99, 102).Draw(t, "resume percent")
 		m := Metrics{rapid.Uint64().Draw(t, "depth"), rapid.Int64().Draw(t, "growth"), rapid.Uint32Max(1_000_000).Draw(t, "marking")}
 		c := Cause(rapid.Uint8Range(1, 7).Draw(t, "cause"))
 		last := r.Decide(Metrics{Depth: rapid.Uint64().Draw(t, "before")}, c)

@@ -14,6 +14,7 @@ func TestThroughput(t *testing.T) {
 	}{
 		{"paced", 1, ms / 2, 60 * ms, 8000},
 		{"in bursts", 16, 8 * ms, 64 * ms, 8000},
+		{"in a burst a span", 16, throughputSpan, 4 * throughputSpan, 16 * packet * 1_000_000 / uint64(throughputSpan)},
 		{"for a long time", 16, 8 * ms, 8000 * ms, 8000},
 		{"slow", 1, 40 * ms, 400 * ms, 100},
 		{"too short", 1, ms / 2, 9 * ms, 0},

@@ -27,6 +27,7 @@ const (
 
 // concerns are what harms the gateway although it forwards, as far as the last look has found. Any goroutine may read it.
 type concerns struct {
+	g      *gateway
 	again  chan struct{} // has a value when another configuration is in force
 	mutex  sync.Mutex
 	all    []string
@@ -34,7 +35,7 @@ type concerns struct {
 	file   bool // the file differs
 }
 
-// addTo adds the metric of the file.
+// addTo adds the metrics: whether the file differs, how full the tables are, and what the log has lost.
 func (c *concerns) addTo(v telemetry.Values) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -43,6 +44,14 @@ func (c *concerns) addTo(v telemetry.Values) {
 		differs = 1
 	}
 	v.Add(telemetry.ConfigFileDiffers, "", differs)
+	for _, t := range c.tables {
+		v.Add(telemetry.TableUsed, t.Table, uint64(t.Used))
+		v.Add(telemetry.TableSize, t.Table, uint64(t.Size))
+	}
+	if c.g.options.LogLines != nil {
+		_, _, lost := c.g.options.LogLines()
+		v.Add(telemetry.LogLinesLost, "", lost)
+	}
 }
 
 func (c *concerns) list() []string {
@@ -51,72 +60,73 @@ func (c *concerns) list() []string {
 	return slices.Clone(c.all)
 }
 
-// watchConcerns looks at the host and at the traffic until the context ends, and logs what is new.
-func (g *gateway) watchConcerns(ctx context.Context) {
+// watch looks at the host and at the traffic until the context ends, and logs what is new.
+func (c *concerns) watch(ctx context.Context) {
 	tick := time.NewTicker(concernsEvery)
 	defer tick.Stop()
 	for {
-		g.lookAtConcerns()
+		c.look()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-g.concerns.again:
+		case <-c.again:
 		}
 	}
 }
 
-func (g *gateway) lookAtConcerns() {
+func (c *concerns) look() {
+	g := c.g
 	var all []string
 	if g.options.Concerns != nil {
 		all = g.options.Concerns(g.running.Load())
 	}
-	if text := g.swapped(); text != "" {
+	if text := c.swapped(); text != "" {
 		all = append(all, text)
 	}
-	tables := g.tables()
-	all = append(all, g.shortOf(tables)...)
+	tables := c.occupied()
+	all = append(all, c.shortOf(tables)...)
 	if fleet := g.fleetStatus(); time.Since(g.begin) > fleetJoins {
 		all = append(all, fleet.Problems()...)
 	}
-	differs := g.fileDiffers()
+	differs := c.fileDiffers()
 	if differs {
 		all = append(all, g.running.Load().File.Name+" differs from the configuration in force, and the next start uses the file: cnpgate reload --dry-run prints what would change")
 	}
-	before := g.concerns.list()
+	before := c.list()
 	for _, text := range all {
 		if !slices.Contains(before, text) {
 			g.options.Log.Warn().Msg(sentence(text))
 		}
 	}
-	g.concerns.mutex.Lock()
-	g.concerns.all, g.concerns.tables, g.concerns.file = all, tables, differs
-	g.concerns.mutex.Unlock()
+	c.mutex.Lock()
+	c.all, c.tables, c.file = all, tables, differs
+	c.mutex.Unlock()
 }
 
 // fileDiffers reports whether the file has another text than the configuration in force: after a reload with --confirm that went back, or an edit.
-func (g *gateway) fileDiffers() bool {
-	f := &g.running.Load().File
+func (c *concerns) fileDiffers() bool {
+	f := &c.g.running.Load().File
 	text, err := os.ReadFile(f.Name)
 	return err == nil && !bytes.Equal(text, f.Text)
 }
 
 // swapped says that the fabric and the WAN look swapped: the endpoints that may be notified are the fabric's, but they all send from the WAN. Nobody would ever be
 // notified. It returns "" if they don't, or if too little is known.
-func (g *gateway) swapped() string {
-	c := g.running.Load()
+func (c *concerns) swapped() string {
+	now := c.g.running.Load()
 	var answer api.FlowsBody
-	if len(c.Endpoints) == 0 || json.Unmarshal(g.servers.api.Get(fmt.Sprintf("%s?limit=%d", api.FlowsPath, examinedFlows)), &answer) != nil {
+	if len(now.Endpoints) == 0 || json.Unmarshal(c.g.servers.api.Get(fmt.Sprintf("%s?limit=%d", api.FlowsPath, examinedFlows)), &answer) != nil {
 		return ""
 	}
 	isFabric := map[string]bool{}
-	for i := range c.Ports {
-		isFabric[c.Ports[i].Name] = c.Ports[i].Role == dataplane.Fabric
+	for i := range now.Ports {
+		isFabric[now.Ports[i].Name] = now.Ports[i].Role == dataplane.Fabric
 	}
 	fromWAN := 0
 	for i := range answer.Flows {
 		f := &answer.Flows[i]
-		_, granted := c.Dataplane.Policy.Who.Endpoints.Lookup(packet.AddrFrom(f.SourceIP))
+		_, granted := now.Dataplane.Policy.Who.Endpoints.Lookup(packet.AddrFrom(f.SourceIP))
 		switch {
 		case !granted:
 		case isFabric[f.Port]:

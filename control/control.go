@@ -67,8 +67,6 @@ type gateway struct {
 
 	started   *config.Config                // its ports, workers and sizes apply until the end
 	running   atomic.Pointer[config.Config] // the one in force
-	modes     map[string]bool               // by port, whether it observes: those that were set at run time; guarded by reloading
-	draining  atomic.Bool
 	servers   servers
 	heartbeat heartbeat
 	announcer announcer
@@ -92,8 +90,9 @@ type gateway struct {
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
-	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}, concerns: concerns{again: make(chan struct{}, 1)}}
-	g.gateway = g // the reloader's
+	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
+	g.reloader.g = g
+	g.concerns = concerns{g: g, again: make(chan struct{}, 1)}
 	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, services: &g.services}
 	g.services.log = &g.options.Log
 	g.proxies.use = func(all *proxy.Senders) {
@@ -280,7 +279,6 @@ func (g *gateway) Counters() *report.Counters {
 	g.heart.addTo(c.Counters)
 	g.services.addTo(c.Counters)
 	g.concerns.addTo(c.Counters)
-	g.addTables(c.Counters)
 	c.Histograms = report.MakeHistograms(g.started, g.plane)
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -17,51 +18,53 @@ import (
 	"github.com/cnpgate/cnpgate/control/webserver"
 )
 
-// reloader replaces the configuration in force, and goes back from a trial.
+// reloader replaces what is in force: the configuration, from which a trial goes back, and what was set at run time.
 type reloader struct {
-	*gateway
+	g *gateway
 	reloads
-	reloading sync.Mutex // of what is in force: trial, and the gateway's modes
+	reloading sync.Mutex // of trial and modes, and to change what is in force
 	trial     *trial
+	modes     map[string]bool // by port, whether it observes: those that were set at run time
+	draining  atomic.Bool
 }
 
 // Reload applies the present configuration file. If the file has mistakes or changes that need a restart, the error lists them, and the old
 // configuration stays in force. While an earlier reload waits to be confirmed, it is refused: it would confirm that one, or make it unclear what to go
 // back to. Any goroutine may call it.
-func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	if r.DryRun {
-		return g.dryRun()
+func (r *reloader) Reload(q api.ReloadRequest) (*api.Reloaded, error) {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
+	if q.DryRun {
+		return r.dryRun()
 	}
-	g.announcer.ifForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
-	defer g.announcer.ifForwarding(daemon.SdNotifyReady)
-	before := g.running.Load()
+	r.g.announcer.ifForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
+	defer r.g.announcer.ifForwarding(daemon.SdNotifyReady)
+	before := r.g.running.Load()
 	var next *config.Config
-	err := g.trial.refuses()
+	err := r.trial.refuses()
 	if err == nil {
-		next, err = g.load()
+		next, err = r.load()
 	}
 	if err == nil {
-		err = next.CheckReload(g.started)
+		err = next.CheckReload(r.g.started)
 	}
 	if err == nil {
-		err = g.change(next)
+		err = r.change(next)
 	}
 	if err != nil {
-		g.logRefused(err)
-		g.note(g.running.Load(), "", nil, err)
+		r.logRefused(err)
+		r.note(r.g.running.Load(), "", nil, err)
 		return nil, err
 	}
 	for _, w := range newWarnings(next, before) {
-		g.options.Log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
+		r.g.options.Log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
 	}
 	changes := next.Changes(before)
-	g.identify(g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
-	g.note(g.running.Load(), "reloaded", changes, nil)
-	done := g.reloadedFrom(before)
-	if r.Confirm > 0 && len(changes) > 0 {
-		done.ConfirmBy = g.tryFor(r.Confirm, before)
+	r.g.identify(r.g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
+	r.note(r.g.running.Load(), "reloaded", changes, nil)
+	done := r.reloadedFrom(before)
+	if q.Confirm > 0 && len(changes) > 0 {
+		done.ConfirmBy = r.tryFor(q.Confirm, before)
 	}
 	return done, nil
 }
@@ -74,21 +77,21 @@ func newWarnings(next, before *config.Config) []config.Problem {
 }
 
 // reloadedFrom is the answer to a reload that has replaced a configuration.
-func (g *reloader) reloadedFrom(before *config.Config) *api.Reloaded {
-	now := g.running.Load()
-	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), Values: now.ChangedValues(before), ConfigHash: now.File.Hash(), Services: g.Services()}
+func (r *reloader) reloadedFrom(before *config.Config) *api.Reloaded {
+	now := r.g.running.Load()
+	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), Values: now.ChangedValues(before), ConfigHash: now.File.Hash(), Services: r.g.Services()}
 }
 
 // dryRun reports what a reload would change.
-func (g *reloader) dryRun() (*api.Reloaded, error) {
-	next, err := g.load()
+func (r *reloader) dryRun() (*api.Reloaded, error) {
+	next, err := r.load()
 	if err != nil {
 		return nil, err
 	}
-	before := g.running.Load()
+	before := r.g.running.Load()
 	would := &api.Reloaded{Changes: append([]string{}, next.Changes(before)...), Values: next.ChangedValues(before), ConfigHash: before.File.Hash()}
 	var stand *config.Error
-	switch err := next.CheckReload(g.started); {
+	switch err := next.CheckReload(r.g.started); {
 	case errors.As(err, &stand):
 		for _, p := range stand.Problems {
 			would.NeedsRestart = append(would.NeedsRestart, p.String())
@@ -99,33 +102,33 @@ func (g *reloader) dryRun() (*api.Reloaded, error) {
 	if err := readable(next); err != nil {
 		return nil, err
 	}
-	_, err = assemble.Policy(next, g.seed)
+	_, err = assemble.Policy(next, r.g.seed)
 	return would, err
 }
 
 // load reads the configuration of a reload.
-func (g *reloader) load() (*config.Config, error) {
-	if g.options.Load == nil {
+func (r *reloader) load() (*config.Config, error) {
+	if r.g.options.Load == nil {
 		return nil, errors.New("this gateway has no configuration file to read again; start it again with another configuration")
 	}
-	return g.options.Load()
+	return r.g.options.Load()
 }
 
 // change makes a configuration the one in force, with all that was changed besides: modes and log level.
-func (g *reloader) change(next *config.Config) error {
+func (r *reloader) change(next *config.Config) error {
 	if err := readable(next); err != nil {
 		return err
 	}
-	modes := g.modes
-	g.modes = nil
-	if err := g.apply(next); err != nil {
-		g.modes = modes
+	modes := r.modes
+	r.modes = nil
+	if err := r.g.apply(next); err != nil {
+		r.modes = modes
 		return err
 	}
 	setLogLevel(next.Management.LogLevel)
-	g.serve(next)
+	r.g.serve(next)
 	select {
-	case g.concerns.again <- struct{}{}:
+	case r.g.concerns.again <- struct{}{}:
 	default:
 	}
 	return nil
@@ -188,15 +191,15 @@ func (g *gateway) apply(next *config.Config) error {
 }
 
 // logRefused logs each mistake of a configuration that was not applied.
-func (g *reloader) logRefused(err error) {
+func (r *reloader) logRefused(err error) {
 	const message = "The configuration was not reloaded. The old one stays in force."
 	var mistakes *config.Error
 	if !errors.As(err, &mistakes) {
-		g.options.Log.Error().Err(err).Msg(message)
+		r.g.options.Log.Error().Err(err).Msg(message)
 		return
 	}
 	for _, p := range mistakes.Problems {
-		g.options.Log.Error().Stringer("at", p.Position).Str("problem", p.Text).Msg(message)
+		r.g.options.Log.Error().Stringer("at", p.Position).Str("problem", p.Text).Msg(message)
 	}
 }
 
@@ -217,66 +220,66 @@ func (t *trial) refuses() error {
 }
 
 // tryFor begins a trial. The caller holds reloading.
-func (g *reloader) tryFor(d time.Duration, before *config.Config) (until *time.Time) {
+func (r *reloader) tryFor(d time.Duration, before *config.Config) (until *time.Time) {
 	t := &trial{before: before, until: time.Now().Add(d)}
 	t.timer = time.AfterFunc(d, func() {
-		g.reloading.Lock()
-		defer g.reloading.Unlock()
-		if g.trial == t {
-			_, _ = g.goBack("The reload was not confirmed in time.") // it has logged the error
+		r.reloading.Lock()
+		defer r.reloading.Unlock()
+		if r.trial == t {
+			_, _ = r.goBack("The reload was not confirmed in time.") // it has logged the error
 		}
 	})
-	g.trial = t
-	g.options.Log.Warn().Time("confirm_by", t.until).Msg("The configuration goes back to the one before unless it is confirmed: cnpgate reload --confirmed.")
+	r.trial = t
+	r.g.options.Log.Warn().Time("confirm_by", t.until).Msg("The configuration goes back to the one before unless it is confirmed: cnpgate reload --confirmed.")
 	return &t.until
 }
 
 // endTrial forgets a trial: the configuration in force stays, whichever it is. The caller holds reloading.
-func (g *reloader) endTrial() {
-	if g.trial != nil {
-		g.trial.timer.Stop()
-		g.trial = nil
+func (r *reloader) endTrial() {
+	if r.trial != nil {
+		r.trial.timer.Stop()
+		r.trial = nil
 	}
 }
 
 var errNoTrial = api.Conflict{Err: errors.New("no reload waits to be confirmed")}
 
 // Confirm keeps the configuration of a trial.
-func (g *reloader) Confirm() (*api.Reloaded, error) {
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	if g.trial == nil {
+func (r *reloader) Confirm() (*api.Reloaded, error) {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
+	if r.trial == nil {
 		return nil, errNoTrial
 	}
-	kept := g.reloadedFrom(g.trial.before)
-	g.endTrial()
-	g.options.Log.Info().Strs("changes", kept.Changes).Msg("The reload was confirmed.")
-	g.note(g.running.Load(), "confirmed", kept.Changes, nil)
+	kept := r.reloadedFrom(r.trial.before)
+	r.endTrial()
+	r.g.options.Log.Info().Strs("changes", kept.Changes).Msg("The reload was confirmed.")
+	r.note(r.g.running.Load(), "confirmed", kept.Changes, nil)
 	return kept, nil
 }
 
 // Revert ends a trial before its time.
-func (g *reloader) Revert() (*api.Reloaded, error) {
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	if g.trial == nil {
+func (r *reloader) Revert() (*api.Reloaded, error) {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
+	if r.trial == nil {
 		return nil, errNoTrial
 	}
-	return g.goBack("The reload was reverted.")
+	return r.goBack("The reload was reverted.")
 }
 
 // goBack applies the configuration before a trial. The file is the operator's, and stays as it is.
-func (g *reloader) goBack(why string) (*api.Reloaded, error) {
-	before, after := g.trial.before, g.running.Load()
-	g.endTrial()
-	if err := g.change(before); err != nil {
-		g.options.Log.Error().Err(err).Msg(why + " The configuration before can't be applied any more, so the new one stays in force.")
-		g.note(after, "", nil, err)
+func (r *reloader) goBack(why string) (*api.Reloaded, error) {
+	before, after := r.trial.before, r.g.running.Load()
+	r.endTrial()
+	if err := r.change(before); err != nil {
+		r.g.options.Log.Error().Err(err).Msg(why + " The configuration before can't be applied any more, so the new one stays in force.")
+		r.note(after, "", nil, err)
 		return nil, err
 	}
-	back := g.reloadedFrom(after)
-	g.note(before, "reverted", back.Changes, nil)
-	g.identify(g.options.Log.Warn()).Strs("changes", back.Changes).
+	back := r.reloadedFrom(after)
+	r.note(before, "reverted", back.Changes, nil)
+	r.g.identify(r.g.options.Log.Warn()).Strs("changes", back.Changes).
 		Msg(why + " The configuration before it is in force again. The file still has the new one: correct it before the next start.")
 	return back, nil
 }

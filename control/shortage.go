@@ -8,7 +8,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // nearlyFull is the part of a table's entries, in percent, above which it is a concern.
@@ -28,8 +27,9 @@ var shortages = map[string]string{
 // frameBuffers are devices whose frames have buffers from one pool.
 type frameBuffers interface{ Buffers() (used, size int) }
 
-// tables are all tables of fixed size. It reads them as a whole.
-func (g *gateway) tables() []dataplane.Occupied {
+// occupied are all tables of fixed size. It reads them as a whole.
+func (c *concerns) occupied() []dataplane.Occupied {
+	g := c.g
 	all := g.plane.Occupied(time.Since(g.begin).Nanoseconds())
 	if d, ok := g.devices.(frameBuffers); ok {
 		used, size := d.Buffers()
@@ -43,7 +43,7 @@ func (g *gateway) tables() []dataplane.Occupied {
 }
 
 // shortOf says which tables are nearly full.
-func (g *gateway) shortOf(tables []dataplane.Occupied) (all []string) {
+func (c *concerns) shortOf(tables []dataplane.Occupied) (all []string) {
 	for _, t := range tables {
 		if t.Used*100 < t.Size*nearlyFull {
 			continue
@@ -51,7 +51,7 @@ func (g *gateway) shortOf(tables []dataplane.Occupied) (all []string) {
 		text := fmt.Sprintf("table %s: more than %d %% of its %d entries are in use; once it is full, %s", t.Table, nearlyFull, t.Size, shortages[t.Table])
 		if t.Table == "pairing" || t.Table == "pairing-hosts" {
 			var answer api.FlowsBody
-			_ = json.Unmarshal(g.servers.api.Get(fmt.Sprintf("%s?limit=%d", api.FlowsPath, examinedFlows)), &answer) // without an answer nobody is named
+			_ = json.Unmarshal(c.g.servers.api.Get(fmt.Sprintf("%s?limit=%d", api.FlowsPath, examinedFlows)), &answer) // without an answer nobody is named
 			text += unpairedMost(answer.Flows)
 		}
 		all = append(all, text)
@@ -78,19 +78,4 @@ func unpairedMost(flows []api.Flow) string {
 		return ""
 	}
 	return fmt.Sprintf(", or stop what %s does: of %d flows without a source QP that were looked at, it sends %d", most, sum, unpaired[most])
-}
-
-// addTables adds how full the tables are, and what the log has lost.
-func (g *gateway) addTables(v telemetry.Values) {
-	g.concerns.mutex.Lock()
-	tables := g.concerns.tables
-	g.concerns.mutex.Unlock()
-	for _, t := range tables {
-		v.Add(telemetry.TableUsed, t.Table, uint64(t.Used))
-		v.Add(telemetry.TableSize, t.Table, uint64(t.Size))
-	}
-	if g.options.LogLines != nil {
-		_, _, lost := g.options.LogLines()
-		v.Add(telemetry.LogLinesLost, "", lost)
-	}
 }

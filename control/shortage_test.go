@@ -18,7 +18,7 @@ func TestShortages(t *testing.T) {
 			continue // asks the API who causes it
 		}
 		for used, short := range map[int]bool{0: false, 899: false, 900: true, 1000: true} {
-			all := g.shortOf([]dataplane.Occupied{{Table: table, Used: used, Size: 1000}})
+			all := g.concerns.shortOf([]dataplane.Occupied{{Table: table, Used: used, Size: 1000}})
 			if (len(all) == 1) != short || short && (!strings.Contains(all[0], "table "+table) || !strings.Contains(all[0], policy)) {
 				t.Errorf("%s with %d of 1000: %q", table, used, all)
 			}

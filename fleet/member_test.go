@@ -224,6 +224,18 @@ func TestProportional(t *testing.T) {
 	}
 }
 
+// TestNoPairOfUnknownFlows: a gateway that sees one direction of its flows, and hears nobody, passes none of them on to one that starts.
+func TestNoPairOfUnknownFlows(t *testing.T) {
+	s := newSite(t, 2, 64, bus.Config{})
+	s.bus.Loss = 2
+	r := s.run(synth.Config{Seed: 1, Messages: 16, Connections: 8, Requesters: synth.FromBoth}, 4000, byDirection, nil)
+	for i, b := range s.boxes {
+		if n := len(b.transfer.allPairs()) / wire.PairSize; n > 0 || r.flows == 0 || r.confirmed > 0 {
+			t.Errorf("gw%d passes on %d pairs; %d of %d flows are confirmed", i, n, r.confirmed, r.flows)
+		}
+	}
+}
+
 // TestRestart: a gateway that starts again gets the pairs back from the other, and knows its flows sooner than without a fleet.
 func TestRestart(t *testing.T) {
 	share := func(fleet bool) float64 {

@@ -144,6 +144,25 @@ func TestDestinationsAcrossWraps(t *testing.T) {
 	})
 }
 
+// Used counts the destinations whose TAT is ahead of the clock, at any time between two wraps.
+func TestUsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "size")
+		d, _ := New(make([]byte, Size(n)), n, rapid.Uint64().Draw(t, "seed"))
+		start, allowed := rapid.Int64Range(0, 15).Draw(t, "eighth of a wrap")<<41+rapid.Int64Range(0, sec).Draw(t, "start"), 0
+		for i := range rapid.Uint64Range(0, 12).Draw(t, "destinations") {
+			if d.Allow(PerSecond(1), addr(i), start) == Allowed {
+				allowed++
+			}
+		}
+		for now, want := range map[int64]int{start: allowed, start + sec - 1: allowed, start + sec: 0} {
+			if used, size := d.Used(now); used != want || size != ways*n {
+				t.Fatalf("%d of %d are used %d ns after the start, want %d of %d", used, size, now-start, want, ways*n)
+			}
+		}
+	})
+}
+
 func TestFewAreBusyWhenAllAreActive(t *testing.T) {
 	const n = 10000
 	d := newDestinations(t, n)

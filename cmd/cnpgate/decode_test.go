@@ -96,18 +96,20 @@ func TestDecodeCodePoints(t *testing.T) {
 	}
 }
 
-// TestDecodeCannotBeWritten: standard output is full.
-func TestDecodeCannotBeWritten(t *testing.T) {
+// TestCannotBeWritten: standard output is full.
+func TestCannotBeWritten(t *testing.T) {
 	dir := workspace(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	c := command(dir, "decode", "in.pcap")
-	c.Stdout = full
-	if got := finished(t, c); got.status != 1 || !strings.Contains(got.stderr, "decode of in.pcap: write /dev/stdout: no space left on device") {
-		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
+	for _, args := range []string{"decode in.pcap", "--help", "", "help sim", "sim --help", "help nosuch", "--version", "version", "completion bash"} {
+		c := command(dir, strings.Fields(args)...)
+		c.Stdout = full
+		if got := finished(t, c); got.status != 1 || strings.Contains(got.stderr, "write /dev/stdout: no space left on device") == (args == "help nosuch") {
+			t.Errorf("%s: exit status %d, stderr %q", args, got.status, got.stderr)
+		}
 	}
 }
 

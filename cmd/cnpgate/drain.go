@@ -77,7 +77,7 @@ func (f *drainFlags) drainBy(ctx context.Context, c *cobra.Command, client *api.
 	case f.output == "json":
 		err = json.NewEncoder(c.OutOrStdout()).Encode(d)
 	case f.off:
-		err = printLine(c, nil, "the drain has ended; the gateway notifies senders again")
+		err = printLine(c, nil, "the drain has ended; ports in mode send notify senders again")
 	case d.Safe:
 		err = printLine(c, nil, "drained; it is safe to stop the gateway")
 	}

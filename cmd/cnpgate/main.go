@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,8 @@ func main() {
 
 // execute carries out a command line, prints what is wrong, and returns the exit status.
 func execute(c *cobra.Command) (status int) {
-	err := c.Execute()
+	help := fitHelp(c)
+	err := cmp.Or(c.Execute(), *help)
 	if err == nil {
 		return 0
 	}
@@ -88,7 +90,6 @@ Without a gateway, replay --health says what is wrong with the RDMA connections 
 	c.InitDefaultHelpCmd()
 	group(c, groups)
 	explain(c)
-	fitHelp(c)
 	if help, _, err := c.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
 			if found, rest, _ := c.Find(args); len(rest) > 0 {

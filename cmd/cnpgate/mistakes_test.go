@@ -114,6 +114,7 @@ func TestMistakes(t *testing.T) {
 		{words("agent run"), "missing: one of --socket, --server; see cnpgate agent run --help"},
 		{words("agent run --site paris"), "missing: --server; expected all of --server, --site, or none; see cnpgate agent run --help"},
 		{words("version --key k"), "missing: --verify; expected all of --verify, --key, or none; "},
+		{words("web --socket gw.sock --listen 192.0.2.1:80"), `--listen: "192.0.2.1:80" is not known; expected a loopback address and a port, such as 127.0.0.1:8420: `},
 		{words("drain --wait 1s --off"), "--off and --wait exclude each other; expected one of them; see cnpgate drain --help"},
 		{words("reload --revert --confirmed"), "--confirmed and --revert exclude each other; "},
 		{words("reload --confirm 100h"), "--confirm is 100h0m0s, expected 1s to 24h0m0s"},

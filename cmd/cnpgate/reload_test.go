@@ -79,7 +79,7 @@ func TestOperate(t *testing.T) {
 		{"drain", `{"draining":true,"safe":true,"waits":[]}`, "PUT /v1/drain", 0, "drained; it is safe to stop the gateway\n", ""},
 		{"drain --wait 1ms", `{"draining":true,"safe":false,"waits":["2 senders"]}`, "GET /v1/drain", 3, "", "it is not safe yet to stop the gateway: 2 senders; wait longer, or end the drain"},
 		{"drain --wait 0s -o json", `{"draining":true,"safe":false,"waits":["2 senders"]}`, "PUT /v1/drain", 3, `{"draining":true,"safe":false,"waits":["2 senders"]}` + "\n", "not safe yet"},
-		{"drain --off", `{"draining":false,"safe":false,"waits":[]}`, "DELETE /v1/drain", 0, "the drain has ended; the gateway notifies senders again\n", ""},
+		{"drain --off", `{"draining":false,"safe":false,"waits":[]}`, "DELETE /v1/drain", 0, "the drain has ended; ports in mode send notify senders again\n", ""},
 		{"show health", `{"healthy":true,"problems":{},"notices":["port wan: mode observe"]}`, "GET /v1/health", 0, "healthy\nport wan: mode observe\n", ""},
 		{"show health --fleet", `{"answers":{"gw-1":{"healthy":true},"gw-3":{"healthy":false,"problems":{"wan":"no link"}}},"missing":{"gw-2":"it has been silent for 1m12s"}}`,
 			"GET /v1/fleet/answers?path=%2Fv1%2Fhealth", 1, "gw-1:\nhealthy\ngw-3:\nwan: no link\ngw-2:\nno answer: it has been silent for 1m12s\n", "1 gateways of the fleet don't answer: gw-2"},

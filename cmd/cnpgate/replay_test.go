@@ -64,7 +64,7 @@ func TestReplayWarns(t *testing.T) {
 	capture := get(t, dir, "in.pcap")
 	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
 	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
-	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: the record of frame 364 has 69 of 70 bytes; 363 frames were read\n"
+	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: the record of frame 364 has 69 of 70 bytes; frames read: 363\n"
 	if got.status != 0 || got.stderr != warning {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}

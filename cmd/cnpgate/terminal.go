@@ -99,24 +99,29 @@ func (s *screen) pressed() <-chan byte {
 	return keys
 }
 
-// fitHelp makes the help of a command fit a terminal. In a file or a pipe it stays as it is.
-func fitHelp(c *cobra.Command) {
+// fitHelp makes the help of a command fit a terminal. In a file or a pipe it stays as it is. The error is that of writing it, which cobra doesn't return.
+func fitHelp(c *cobra.Command) (failed *error) {
+	failed = new(error)
 	help := c.HelpFunc()
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {
 		out := c.OutOrStdout()
 		columns := columnsOfTerminal(out)
-		if columns < leastColumns {
-			help(c, args)
-			return
+		narrow := columns >= leastColumns
+		if narrow {
+			c.Example = continued(c.Example, columns)
+			c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", columns)))
 		}
-		var text strings.Builder
-		c.SetOut(&text)
-		c.Example = continued(c.Example, columns)
-		c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", columns)))
+		var b strings.Builder
+		c.SetOut(&b)
 		help(c, args)
 		c.SetOut(out)
-		_, _ = fmt.Fprintln(out, filled(text.String(), columns))
+		text := b.String()
+		if narrow {
+			text = filled(text, columns) + "\n"
+		}
+		_, *failed = io.WriteString(out, text)
 	})
+	return failed
 }
 
 // leastColumns is the width below which a terminal doesn't know its own.

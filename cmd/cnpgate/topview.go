@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
@@ -128,7 +127,7 @@ var (
 	portsOfTop   = columns.New[topPort]()
 	queuesOfTop  = columns.New[topQueue]()
 	sendersOfTop = columns.New[topSender]()
-	flowsOfTop   = columns.New[topFlow](strings.Fields("source_ip destination_ip destination_qp place rate_bps queued_bytes notifications_per_second reaction_percent")...)
+	flowsOfTop   = columns.New[topFlow]("source_ip", "destination_ip", "destination_qp")
 )
 
 // Cell implements columns.Celler.

@@ -42,7 +42,14 @@ It prints the page's address, and serves until Ctrl-C. A gateway with management
 
 // listenFlag adds where the page is served.
 func listenFlag(c *cobra.Command, listen *string) {
-	c.Flags().StringVar(listen, "listen", defaultPage, "loopback address and port of the page; port 0: a free one")
+	*listen = defaultPage
+	isLoopback := func(text string) error {
+		if at, err := netip.ParseAddrPort(text); err != nil || !at.Addr().IsLoopback() {
+			return fmt.Errorf("%q is not known; expected a loopback address and a port, such as %s: for other machines the gateway serves the page itself, with management.web", text, defaultPage)
+		}
+		return nil
+	}
+	c.Flags().Var(checkedFlag(listen, isLoopback), "listen", "loopback address and port of the page; port 0: a free one")
 }
 
 func (f *webFlags) web(c *cobra.Command, files []string) error {
@@ -86,15 +93,11 @@ func addFile(ctx context.Context, c *cobra.Command, to *webserver.Recording, nam
 	return to.AddFile(filepath.Base(name), from)
 }
 
-// serveWeb serves a page at a loopback address until the context ends.
+// serveWeb serves a page at an address of listenFlag until the context ends.
 func serveWeb(ctx context.Context, c *cobra.Command, listen string, source webserver.Source) error {
-	at, err := netip.ParseAddrPort(listen)
-	if err != nil || !at.Addr().IsLoopback() {
-		return fmt.Errorf("--listen is %q; expected a loopback address and a port, such as %s: for other machines the gateway serves the page itself, with management.web", listen, defaultPage)
-	}
 	page, err := webserver.Open(webserver.Local(listen), source, log.New(c.ErrOrStderr(), "cnpgate: web: ", 0))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("--listen: another program, perhaps another page of cnpgate, has %v; expected a free port, such as --listen %v:0, which finds one", at, at.Addr())
+		return fmt.Errorf("--listen: another program, perhaps another page of cnpgate, has %s; expected a free port, such as --listen %v:0, which finds one", listen, netip.MustParseAddrPort(listen).Addr())
 	}
 	if err != nil {
 		return err

@@ -227,7 +227,7 @@ func (c *Reader) Warnings() []string {
 	}
 	warn(c.Frames == 0, "it holds no frames")
 	if d := c.damage; d != nil {
-		warn(true, "damaged places: %d, the first at frame %d, near byte %d: %v; %d bytes were left out, and frames in them count as not captured", c.damages, d.Frame, d.At, d.Err, c.leftOut)
+		warn(true, "damaged places: %d, the first at frame %d, near byte %d: %v; bytes left out: %d; frames in them count as not captured", c.damages, d.Frame, d.At, d.Err, c.leftOut)
 	}
 	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
 	switch {
@@ -264,7 +264,7 @@ func (c *Reader) damaged(at int, err error) *Damaged {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("capture %s: it is damaged: frame %d, near byte %d: %v; %d frames were read, and what follows was not", d.Name, d.Frame, d.At, d.Err, d.Frame-1)
+	return fmt.Sprintf("capture %s: it is damaged: frame %d, near byte %d: %v; frames read: %d, and nothing of what follows", d.Name, d.Frame, d.At, d.Err, d.Frame-1)
 }
 
 func (d *Damaged) Unwrap() error { return d.Err }
@@ -278,14 +278,14 @@ type Truncated struct {
 }
 
 func (t *Truncated) Error() string {
-	missing := fmt.Sprintf("it ends %d bytes after frame %d, within a record of unknown size", t.Have, t.Frame-1)
+	missing := fmt.Sprintf("it ends at byte %d of a record of unknown size", t.Have)
 	switch {
 	case t.Have == 0: // whole records, so it is what has them that isn't whole
 		missing = "its compressed data is not whole, or something else follows it"
 	case t.Size > t.Have:
 		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", t.Frame, t.Have, t.Size)
 	}
-	return fmt.Sprintf("capture %s: it is cut short: %s; %d frames were read", t.Name, missing, t.Frame-1)
+	return fmt.Sprintf("capture %s: it is cut short: %s; frames read: %d", t.Name, missing, t.Frame-1)
 }
 
 // Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.

@@ -81,7 +81,7 @@ type Celler interface {
 // Table has the columns of rows of a type.
 type Table[T any] struct{ columns []Column }
 
-// New makes the table of a type. Its columns are in the order of these members, or else of the fields. It panics if a member has no column.
+// New makes the table of a type. Its columns are in the order of these members, then of the fields. It panics if a member has no column.
 func New[T any](order ...string) *Table[T] {
 	of, t := reflect.TypeFor[T](), &Table[T]{}
 	for _, f := range reflect.VisibleFields(of) {
@@ -100,19 +100,17 @@ func New[T any](order ...string) *Table[T] {
 	return t
 }
 
-// inOrder are the columns of some members; without members all.
-func inOrder(all []Column, members []string) (some []Column) {
-	if len(members) == 0 {
-		return all
-	}
+// inOrder are all columns, those of the members first.
+func inOrder(all []Column, members []string) (ordered []Column) {
+	rest := slices.Clone(all)
 	for _, member := range members {
-		i := slices.IndexFunc(all, func(c Column) bool { return c.Member == member })
+		i := slices.IndexFunc(rest, func(c Column) bool { return c.Member == member })
 		if i < 0 {
 			panic("there is no column " + member) // a mistake in the program
 		}
-		some = append(some, all[i])
+		ordered, rest = append(ordered, rest[i]), slices.Delete(rest, i, i+1)
 	}
-	return some
+	return append(ordered, rest...)
 }
 
 // memberOf is the name of a field in JSON.
@@ -126,7 +124,7 @@ func (t *Table[T]) Text() []Column {
 	return slices.DeleteFunc(slices.Clone(t.columns), func(c Column) bool { return c.Name == "" })
 }
 
-// Page has the columns that are on the page, in the order of these members, or else of the table.
+// Page has the columns that are on the page, in the order of these members, then of the table.
 func (t *Table[T]) Page(order ...string) []Column {
 	return slices.DeleteFunc(slices.Clone(inOrder(t.columns, order)), func(c Column) bool { return c.Title == "" })
 }

@@ -135,9 +135,23 @@ func TestReferencePage(t *testing.T) {
 	}
 }
 
+// named has the names of the forms with a unit, whose bounds show the unit.
+var named = strings.NewReplacer("a number with unit, such as 10ms, 500us or 60s", "duration", "a number with unit, such as 64KB, 1.5GiB or 1500B", "size",
+	"a number with unit, such as 100Gbps, 10Mbps or 100kbps", "rate")
+
+// TestNewRow: the row of a key that the page doesn't have yet.
+func TestNewRow(t *testing.T) {
+	for _, k := range allKeys() {
+		row := map[string]string{"ports[].rtt": "duration, 0s to 10s", "ports[].rate": "rate, 100kbps to 10Tbps", "flows.capacity": "a whole number, perhaps with Ki (1024) or Mi (1048576)"}[k.Path]
+		if got := referenceRow(&k, nil, true); row != "" && !strings.HasPrefix(got, "| `"+k.Path+"` | "+row) {
+			t.Errorf("%s, want %s", got, row)
+		}
+	}
+}
+
 // referenceRow is the row of a key, given the page's, nil if that has none. In a table of live keys only, the column of reload is left out.
 func referenceRow(k *yamldoc.Key, row []string, reload bool) string {
-	form, def, meaning := strings.TrimSuffix(k.Expects(forms), ", "), "none", "?"
+	form, def, meaning := named.Replace(strings.TrimSuffix(k.Expects(forms), ", ")), "none", "?"
 	if bounds := k.Min + " to " + k.Max; k.Min != "" && k.Max != "" && !strings.Contains(form, bounds) {
 		form += ", " + bounds
 	}

@@ -295,7 +295,7 @@ func TestEnds(t *testing.T) {
 		capture io.Reader
 		want    string
 	}{
-		{"cut short", bytes.NewReader(whole[:len(whole)-1]), "frame 37 has 26 of 27 bytes; 36 frames were read"},
+		{"cut short", bytes.NewReader(whole[:len(whole)-1]), "frame 37 has 26 of 27 bytes; frames read: 36"},
 		{"interrupted", io.MultiReader(bytes.NewReader(whole), iotest.ErrReader(context.Canceled)), "context canceled"},
 	} {
 		r, err := capturefile.NewReader("in.pcap", c.capture)

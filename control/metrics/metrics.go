@@ -95,9 +95,6 @@ func registry(s Source) *prometheus.Registry {
 // Address is where the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close refuses all requests. It takes the place of Serve.
-func (s *Server) Close() { _ = s.listener.Close() }
-
 // Serve answers until the context ends. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.http.Close() }) // interrupted clients ask again

@@ -8,9 +8,8 @@ import (
 
 // The tables of notifications, and of an episode's flows.
 var (
-	Notifications = columns.New[Notification](strings.Fields(`time port class kind action level source_ip source_qp qp_evidence destination_ip destination_qp why
-		outcome vlan flow_rate_bps queue_depth_bytes`)...)
-	Reactions = columns.New[EpisodeFlow](strings.Fields(`source_ip source_qp vlan destination_ip destination_qp bytes queued_bytes notifications rate_before_bps rate_after_bps slowed`)...)
+	Notifications = columns.New[Notification](strings.Fields(`time port class kind action level source_ip source_qp qp_evidence destination_ip destination_qp why`)...)
+	Reactions     = columns.New[EpisodeFlow]("source_ip", "source_qp", "vlan")
 )
 
 // Cell implements columns.Celler.

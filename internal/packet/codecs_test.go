@@ -196,11 +196,18 @@ func TestFastCNPHeaderPad(t *testing.T) {
 			h.Option.Trace.Data = make([]byte, IOAMTraceHeaderLen+4*words)
 			option = 4
 		}
+		h.Option.Dst = Addr{Hi: 0xfd00000a << 32, Lo: 7}
 		h.Pad()
 		b := make([]byte, h.Len())
 		h.Put(b)
 		if len(b)%8 != 0 || int(b[1]) != len(b)/8-1 || b[option] != 0x9e {
 			t.Fatalf("%d words: % x", words, b)
+		}
+		if words < 0 {
+			var direct [FastCNPOption1Len]byte
+			if PutFastCNPOption1(&direct, ProtoUDP, 0x9e, &h.Option.Dst); !bytes.Equal(direct[:], b) {
+				t.Errorf("PutFastCNPOption1: % x, expected % x", direct, b)
+			}
 		}
 		for list := b[2:]; len(list) > 0; {
 			_, n := NextOption(list)
@@ -208,6 +215,30 @@ func TestFastCNPHeaderPad(t *testing.T) {
 				t.Fatalf("%d words: a broken list of options: % x", words, b)
 			}
 			list = list[n:]
+		}
+	}
+}
+
+// TestNeighborAdvertisement: the message of RFC 4861 4.4, with its Target Link-Layer Address.
+func TestNeighborAdvertisement(t *testing.T) {
+	src, dst := Addr{Hi: 0xfe80 << 48, Lo: 1}, Addr{Hi: 0xfe80 << 48, Lo: 2}
+	for solicited, flags := range map[bool]byte{false: 0x20, true: 0x60} { // Override, and Solicited
+		a := NeighborAdvertisement{Solicited: solicited, Target: src, Link: MAC{2, 0, 0, 0, 0, 7}}
+		got := make([]byte, NeighborAdvertisementLen)
+		a.Put(got, src, dst)
+		sum := ICMPv6Checksum(src, dst, got)
+		want := []byte{136, 0, byte(sum >> 8), byte(sum), flags, 0, 0, 0, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 2, 0, 0, 0, 0, 7}
+		if !bytes.Equal(got, want) {
+			t.Errorf("% x, expected % x", got, want)
+		}
+		frame := built(stack{family: 6, proto: ProtoICMPv6, src: src.Netip(), dst: dst.Netip(), body: got})
+		for _, hops := range []byte{NeighborHopLimit - 1, NeighborHopLimit} { // a router has forwarded the first one
+			frame[EthernetLen+7] = hops
+			var p Parsed
+			Parse(frame, uint32(len(frame)), &p)
+			if target, ok := AdvertisedTarget(frame, &p); ok != (hops == NeighborHopLimit) || ok && target != src {
+				t.Errorf("hop limit %d: %v, %t", hops, target, ok)
+			}
 		}
 	}
 }

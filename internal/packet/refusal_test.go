@@ -33,6 +33,7 @@ func TestFastCNPRefusal(t *testing.T) {
 		{"pointer in front of the options", at(l4+7, 39), true, false},
 		{"pointer at the header of the options", at(l4+7, 41), true, false},
 		{"pointer at another option", at(l4+7, 60), true, false},
+		{"pointer at the options' last octet", at(l4+7, 63), true, false},
 		{"pointer behind the options", at(l4+7, 70), true, false},
 		{"pointer beyond the packet", at(l4+4, 0xff), true, false},
 		{"another option", at(invoking+42, 0x8f), true, false},

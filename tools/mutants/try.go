@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +26,11 @@ const (
 // tags: without devices, so that it runs anywhere.
 const tags = "nodpdk"
 
-// packages are those that import each package of the module, also in their tests, by its folder.
+// packages are those that import each package of the module, also in their tests, by its folder. The nearest, which test it most directly, come first.
 type packages map[string][]string
 
 func readPackages() (packages, error) {
-	c := exec.Command("go", "list", "-tags", tags, "-f", `{{.Dir}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}`, "./...")
+	c := exec.Command("go", "list", "-deps", "-tags", tags, "-f", `{{.Dir}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}`, "./...")
 	text, err := c.Output()
 	if err != nil {
 		return nil, err
@@ -83,25 +85,35 @@ func (p packages) try(ctx context.Context, m mutant) (result outcome, by string,
 		return "", "", err
 	}
 	dir := filepath.Dir(m.file)
-	test := func(tested, names string) (failed string) {
-		out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "-run", names, "./"+tested).CombinedOutput()
-		if err == nil {
-			return ""
-		}
-		return firstFailure(string(out))
-	}
-	if tested, name, ok := strings.Cut(m.finder, " "); ok && test(tested, "^"+name+"$") == name {
-		return found, m.finder, ctx.Err()
+	if tested, name, ok := strings.Cut(m.finder, " "); ok && failure(ctx, overlay, tested, "^"+name+"$") == name {
+		return found, m.finder, cmp.Or(ctx.Err(), passes(ctx, tested, name))
 	}
 	if exec.CommandContext(ctx, "go", "build", "-tags", tags, "-overlay", overlay, "./"+dir).Run() != nil {
 		return invalid, "", ctx.Err()
 	}
 	for _, tested := range append([]string{dir}, p[dir]...) {
-		if failed := test(tested, "."); failed != "" {
-			return found, tested + " " + failed, ctx.Err()
+		if failed := failure(ctx, overlay, tested, "."); failed != "" {
+			return found, tested + " " + failed, cmp.Or(ctx.Err(), passes(ctx, tested, failed))
 		}
 	}
 	return notFound, "", nil
+}
+
+// failure is the first of some tests of a package that fails, with what an overlay replaces, or nothing without one.
+func failure(ctx context.Context, overlay, tested, names string) (failed string) {
+	out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "-run", names, "./"+tested).CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return firstFailure(string(out))
+}
+
+// passes returns an error if a test also fails without a mutant, so that it finds none.
+func passes(ctx context.Context, tested, name string) error {
+	if failure(ctx, "", tested, "^"+name+"$") != name {
+		return nil
+	}
+	return fmt.Errorf("%s of %s also fails without a mutant; expected tests that pass, as after scripts/build", name, tested)
 }
 
 // firstFailure is the name of the first test that failed, or what else go test says of its end.
