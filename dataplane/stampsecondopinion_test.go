@@ -68,10 +68,11 @@ func TestSecondOpinionSTAMP(t *testing.T) {
 	if len(tests) != 2 || len(replies) != 2 {
 		t.Fatalf("%d test packets and %d replies", len(tests), len(replies))
 	}
+	readTests, readReplies := strings.Split(scapyStamp(t, "test", tests...), "\n"), strings.Split(scapyStamp(t, "reply", replies...), "\n")
 	for i, ends := range [][2]string{{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}} {
 		var test, reply read
-		decode(t, scapyStamp(t, "test", tests[i]), &test)
-		decode(t, scapyStamp(t, "reply", replies[i]), &reply)
+		decode(t, readTests[i], &test)
+		decode(t, readReplies[i], &reply)
 		if !test.Same || test.Octets != packet.STAMPLen || test.Src != ends[0] || test.Dst != ends[1] || test.Dport != 862 || test.Sport < 49152 ||
 			test.Hops != 255 || test.Seq != 0 || test.Ssid != 0 || test.Error != [4]int{0, 0, 22, 1} || int(test.Ts) != unix+sincePrime {
 			t.Errorf("the test packet is %+v", test)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 	"github.com/cnpgate/cnpgate/pairing/store"
 	"pgregory.net/rapid"
@@ -79,7 +80,7 @@ func TestScopesOfOneDirection(t *testing.T) {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()
 			equal, other := &score{}, &score{}
-			for n := range 3 * runsAScene {
+			for n := range 2*effort.Short + 2*effort.Race + 78*effort.Long {
 				c := drawn.Example(10*n + i)
 				equal.add(learnIn(t, c, nil))
 				other.add(learnIn(t, c, in.scope))

@@ -275,11 +275,11 @@ func emptyRecords(t *testing.T, records int) []byte {
 	return b.Bytes()
 }
 
-// TestEndsWhileMuchIsBuffered: the end of the context ends a live capture soon, although a compressed one that has been received has millions of records.
+// TestEndsWhileMuchIsBuffered: the end of the context ends a live capture soon, although a compressed one that has been received has a million records.
 // Progress says how many have been read.
 func TestEndsWhileMuchIsBuffered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := capturefile.NewReader("-", capturefile.Live(ctx, bytes.NewReader(emptyRecords(t, 4_000_000)), func() {}))
+	r, err := capturefile.NewReader("-", capturefile.Live(ctx, bytes.NewReader(emptyRecords(t, 1_000_000)), func() {}))
 	if err != nil {
 		t.Fatal(err)
 	}

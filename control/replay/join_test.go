@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -133,9 +132,11 @@ func TestJoinWithoutContradiction(t *testing.T) {
 // TestJoinBound: directions beyond the bound are counted as left out.
 func TestJoinBound(t *testing.T) {
 	j := newJoiner()
-	r := rand.New(rand.NewPCG(1, 1))
-	for n := range uint32(joinedFlows + 10) {
-		j.begin(connectionKey{src: packet.Addr{Lo: r.Uint64()}, qp: n + 2})
+	for n := range uint32(joinedFlows - 1) {
+		j.flows[connectionKey{qp: n}] = nil
+	}
+	for n := range uint32(11) {
+		j.begin(connectionKey{src: packet.Addr{Lo: 1}, qp: n})
 	}
 	if len(j.flows) != joinedFlows || j.left != 10 {
 		t.Errorf("%d directions are kept and %d left out, want %d and 10", len(j.flows), j.left, joinedFlows)

@@ -15,12 +15,12 @@ import (
 // These are the functions in assembly, beside whose names are their specifications in Go. Under the race detector those run instead, since it
 // doesn't see what assembly reads and writes.
 
-// parsePlain is parsePlainGo.
+// parsePlain is ParsePlainGo.
 //
 //go:noescape
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run)
 
-// markBurst is markBurstGo. It needs no more than any processor of this architecture has.
+// markBurst is MarkBurstGo. It needs no more than any processor of this architecture has.
 //
 //go:noescape
 func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64)
@@ -37,7 +37,7 @@ func Store64(word *atomic.Int64, value int64)
 //go:noescape
 func Prefetch(at unsafe.Pointer)
 
-// storeSet is storeSetGo. What Store64 says of a store holds for each of these.
+// storeSet is StoreSetGo. What Store64 says of a store holds for each of these.
 //
 //go:noescape
 func storeSet(to *atomic.Uint64, from *uint64, set uint64)

@@ -13,11 +13,11 @@ import (
 const vectors = false
 
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run) {
-	return parsePlainGo(base, frames, port, records)
+	return ParsePlainGo(base, frames, port, records)
 }
 
 func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64) {
-	return markBurstGo(base, frames, records, these)
+	return MarkBurstGo(base, frames, records, these)
 }
 
 // Store64 is the assembly's specification.
@@ -26,4 +26,4 @@ func Store64(word *atomic.Int64, value int64) { word.Store(value) }
 // Prefetch is the assembly's specification: it has no effect but on time.
 func Prefetch(unsafe.Pointer) {}
 
-func storeSet(to *atomic.Uint64, from *uint64, set uint64) { storeSetGo(to, from, set) }
+func storeSet(to *atomic.Uint64, from *uint64, set uint64) { StoreSetGo(to, from, set) }

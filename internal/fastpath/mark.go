@@ -15,8 +15,8 @@ func MarkBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Recor
 	return markBurst(base, frames, records[:len(frames)], these&(1<<len(frames)-1))
 }
 
-// markBurstGo is the specification of markBurst.
-func markBurstGo(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64) {
+// MarkBurstGo is the specification of markBurst.
+func MarkBurstGo(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64) {
 	for ; these != 0; these &= these - 1 {
 		i := bits.TrailingZeros64(these)
 		f := &frames[i]

@@ -60,11 +60,11 @@ func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records 
 	if vectors {
 		return parsePlain(base, frames, port, records)
 	}
-	return parsePlainGo(base, frames, port, records)
+	return ParsePlainGo(base, frames, port, records)
 }
 
-// parsePlainGo is ParsePlain for any processor, and the specification of parsePlain.
-func parsePlainGo(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run) {
+// ParsePlainGo is ParsePlain for any processor, and the specification of parsePlain.
+func ParsePlainGo(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run) {
 	r.All = 0xff
 	i := 0
 run:

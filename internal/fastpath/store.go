@@ -14,8 +14,8 @@ func StoreSet(to []atomic.Uint64, from []uint64, set uint64) {
 	}
 }
 
-// storeSetGo is the specification of storeSet: to and from are the first elements of arrays with an element for each bit of set.
-func storeSetGo(to *atomic.Uint64, from *uint64, set uint64) {
+// StoreSetGo is the specification of storeSet: to and from are the first elements of arrays with an element for each bit of set.
+func StoreSetGo(to *atomic.Uint64, from *uint64, set uint64) {
 	for ; set != 0; set &= set - 1 {
 		at := bits.TrailingZeros64(set) * 8
 		(*atomic.Uint64)(unsafe.Add(unsafe.Pointer(to), at)).Store(*(*uint64)(unsafe.Add(unsafe.Pointer(from), at)))

@@ -10,7 +10,7 @@ import (
 // How many networks and NICs are drawn, and whether tests run all of their cases.
 const (
 	drawnNetworks = 2*effort.Short + 2*effort.Race + 60*effort.Long
-	drawnNICs     = 12*effort.Short + 12*effort.Race + 400*effort.Long
+	drawnNICs     = 6*effort.Short + 6*effort.Race + 400*effort.Long
 	thorough      = effort.Long == 1
 )
 

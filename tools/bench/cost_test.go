@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -42,21 +44,29 @@ func TestCost(t *testing.T) {
 	}
 	got := cost{Go: runtime.Version()}
 	counted := map[string]float64{} // instructions a packet, with the backend's
-	count := func(w *work) {
+	count := func(settings string, some ...*work) {
 		// So many that what the runtime does now and then is nothing beside them, and pairing has come to rest.
 		const few, many = 24 * warmBursts, 36 * warmBursts
-		instructions, did := callgrind(t, binary, w, few, many)
-		w.check(t, &did, many)
-		each := instructions / float64((many-few)*w.burst())
-		if before, again := counted[w.name]; again {
-			each = min(each, before)
+		instructions, all := callgrind(t, binary, settings, some, few, many)
+		for i, w := range some {
+			did := &all[i]
+			w.check(t, did, many)
+			each := instructions[i] / float64((many-few)*w.burst())
+			if before, again := counted[w.name]; again {
+				each = min(each, before)
+			}
+			counted[w.name] = each
+			got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
+			got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
 		}
-		counted[w.name] = each
-		got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
-		got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
 	}
+	together := map[string][]*work{} // by their settings: valgrind needs most of its time until a program begins
 	for i := range works {
-		count(&works[i])
+		w := &works[i]
+		together[w.settings()] = append(together[w.settings()], w)
+	}
+	for settings, some := range together {
+		count(settings, some...)
 	}
 	got.Instructions = withoutBackend(counted)
 	if *update {
@@ -66,7 +76,7 @@ func TestCost(t *testing.T) {
 	want := committedCost(t)
 	for i := range works { // on a busy machine, valgrind may count some of another thread's
 		if w := &works[i]; w.change != nil && got.Instructions[w.name] > want.Instructions[w.name]*(1+tolerance) {
-			count(w)
+			count(w.settings(), w)
 		}
 	}
 	got.Instructions = withoutBackend(counted)
@@ -86,31 +96,51 @@ func withoutBackend(counted map[string]float64) map[string]float64 {
 	return own
 }
 
-var collected = regexp.MustCompile(`Collected : (\d+)`)
+var dumped = regexp.MustCompile(`(?s)\npart: (\d+)\n.*\ntotals: (\d+)\n`)
 
-// callgrind runs a work and counts the instructions of its steps after the first few. Only of those: how many the runtime needs to grow the heap differs
-// from run to run.
-func callgrind(t *testing.T, binary string, w *work, few, many int) (instructions float64, did counted) {
+// callgrind runs works one after another and counts the instructions of the steps of each after the first few. Only of those: how many the runtime needs to grow the
+// heap differs from run to run.
+func callgrind(t *testing.T, binary, settings string, some []*work, few, many int) (instructions []float64, did []counted) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
+	var names []string
+	for _, w := range some {
+		names = append(names, w.name)
+	}
+	dumps := filepath.Join(t.TempDir(), "dump") // before each work, and at the end
+	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file="+dumps,
+		"--collect-atstart=no", "--toggle-collect=main.*work*.step", "--dump-before=main.begin", binary, "count", "-work", strings.Join(names, ","), "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
 	// Valgrind 3.19 has no RDTSCP, which the runtime uses where two threads want one lock, so mostly on a busy machine.
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off"+w.settings(), "GOGC=off")
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off"+settings, "GOGC=off")
 	said := &tail{}
 	c.Stderr = said
 	out, err := c.Output()
 	if err != nil {
 		t.Fatalf("valgrind (scripts/setup --test installs it): %v\n%s", err, said.last())
 	}
-	m := collected.FindStringSubmatch(said.last())
-	if m == nil {
-		t.Fatalf("callgrind says %q, expected how many instructions it collected", said.last())
+	files, _ := filepath.Glob(dumps + "*")
+	if len(files) != len(some)+1 {
+		t.Fatalf("callgrind wrote %d dumps, expected one before each of %d works, and one more:\n%s", len(files), len(some), said.last())
 	}
-	if err := json.Unmarshal(out, &did); err != nil {
-		t.Fatalf("%q: %v", out, err)
+	instructions, did = make([]float64, len(files)), make([]counted, len(some))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := dumped.FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s has no total:\n%s", file, text)
+		}
+		part, _ := strconv.Atoi(string(m[1]))
+		instructions[part-1], _ = strconv.ParseFloat(string(m[2]), 64)
 	}
-	instructions, _ = strconv.ParseFloat(m[1], 64)
-	return instructions, did
+	lines := json.NewDecoder(bytes.NewReader(out))
+	for i := range did {
+		if err := lines.Decode(&did[i]); err != nil {
+			t.Fatalf("%q: %v", out, err)
+		}
+	}
+	return instructions[1:], did
 }
 
 // check fails the test unless the work was done to every packet but those of the last two bursts, which are still on their way.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
@@ -72,21 +73,31 @@ func markAll(p *dataplane.Policy) {
 	p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
 }
 
-// count is the program that runs under callgrind: a number of bursts of one kind of work on the in-memory backend.
+// count is the program that runs under callgrind: a number of bursts of each kind of work on an in-memory backend.
 func count(args []string) error {
 	f := flag.NewFlagSet("count", flag.ExitOnError)
-	name := f.String("work", "forward-ipv4", "what to do")
+	names := f.String("work", "forward-ipv4", "what to do, one after another")
 	bursts := f.Int("bursts", 100, "how often")
 	uncounted := f.Int("uncounted", 0, "how many of these aren't counted, at first")
 	_ = f.Parse(args) // ExitOnError
 	debug.SetGCPercent(-1)
-	for _, w := range works {
-		if w.name == *name {
-			return w.do(*uncounted, *bursts)
+	for name := range strings.SplitSeq(*names, ",") {
+		i := slices.IndexFunc(works, func(w work) bool { return w.name == name })
+		if i < 0 {
+			return fmt.Errorf("no work is called %q", name)
+		}
+		begin()
+		if err := works[i].do(*uncounted, *bursts); err != nil {
+			return err
 		}
 	}
-	return fmt.Errorf("no work is called %q", *name)
+	return nil
 }
+
+// begin tells callgrind that what it counts from here on is of another work.
+//
+//go:noinline
+func begin() {}
 
 // complaints makes the test kit's failures errors.
 type complaints struct{ err error }

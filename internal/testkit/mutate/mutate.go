@@ -14,7 +14,7 @@ import (
 )
 
 // Executions is how many mutants a fuzz target of a codec gets.
-const Executions = 100_000*effort.Short + 20_000*effort.Race + 25_000_000*effort.Long
+const Executions = 50_000*effort.Short + 20_000*effort.Race + 25_000_000*effort.Long
 
 const (
 	// MaxLen is the length of the longest mutant, in bytes.
