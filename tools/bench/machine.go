@@ -74,8 +74,12 @@ func (m *machine) String() string {
 	if m.Short {
 		short = "; a short run, whose figures mean little"
 	}
-	return fmt.Sprintf("%s, %d cores%s, %s of L2 a core, %s of L3, %.3g GiB; Linux %s, DPDK %s, %s; hugepages: %s; bursts of %d; %d to %d slices of %d ms of each side; load %s%s",
-		m.CPU, m.Cores, kind, m.L2, m.L3, m.MemoryGiB, m.Kernel, m.DPDK, m.Go, m.Hugepages, m.Burst, m.Runs, moreSlices*m.Runs, m.RunMS, m.Load, short)
+	caches := "" // a virtual machine may not say them
+	if m.L2 != "" && m.L3 != "" {
+		caches = fmt.Sprintf(" %s of L2 a core, %s of L3,", m.L2, m.L3)
+	}
+	return fmt.Sprintf("%s, %d cores%s,%s %.3g GiB; Linux %s, DPDK %s, %s; hugepages: %s; bursts of %d; %d to %d slices of %d ms of each side; load %s%s",
+		m.CPU, m.Cores, kind, caches, m.MemoryGiB, m.Kernel, m.DPDK, m.Go, m.Hugepages, m.Burst, m.Runs, moreSlices*m.Runs, m.RunMS, m.Load, short)
 }
 
 // field is the value of the first line "name : value" of a file.
