@@ -1,6 +1,6 @@
 // Command figures is the source of the figures in the documents: it takes each from a run and compares it with what a page or picture has, or writes it there
 // (scripts/figures). Simulations are run anew, as they always give the same. Figures of other runs are in the files that these have written: docs/performance.md
-// (scripts/bench --docs), and testdata/figures (scripts/demo, scripts/try).
+// (scripts/bench --docs), and testdata/figures (scripts/demo, scripts/try, scripts/soak).
 package main
 
 import (

@@ -20,6 +20,7 @@ type sources struct {
 	cores    map[string][]string // cores for 100G, 200G and 400G, by the frames
 	demo     []string            // lines that scripts/demo printed
 	try      []string            // lines that scripts/try printed
+	soaked   soaked
 }
 
 // Where runs have written what they printed.
@@ -52,7 +53,14 @@ func readSources(root string) (s *sources, err error) {
 		}
 		*to = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs/performance.md"))
+	text, err := os.ReadFile(filepath.Join(root, soakFile))
+	if err == nil {
+		s.soaked, err = readSoaks(string(text))
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err = os.ReadFile(filepath.Join(root, "docs/performance.md"))
 	if err != nil {
 		return nil, err
 	}
