@@ -184,8 +184,8 @@ func TestHiddenInBranches(t *testing.T) {
 	}
 }
 
-// TestCrowdsWithEqualPorts: connections between two hosts and two others that choose a UDP source port for both directions, and PSNs from 0, more than a group's side has
-// slots for. Then the flow with a flow's port is often not its peer flow, which is in another branch.
+// TestCrowdsWithEqualPorts: connections of two hosts on each side, with one UDP source port for both directions and PSNs from 0, more than a group's side has slots for. Then
+// the flow with a flow's port is often not its peer flow, which is in another branch.
 func TestCrowdsWithEqualPorts(t *testing.T) {
 	for seed := range uint64(2 + 30*effort.Long) {
 		c := crowd{site: newSite(t, 2000, 1<<15), r: rand.New(rand.NewPCG(12+seed, 0)), ports: portsEqual, zero: 1, hosts: 2}

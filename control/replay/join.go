@@ -36,7 +36,7 @@ type joiner struct {
 	flows map[connectionKey]*directed
 	hosts map[[2]packet.Addr]*requesters
 	from  map[packet.Addr]*requesters // to any host
-	left  uint64                      // directions for which there was no room
+	left  uint64                      // directions for which there was no space
 }
 
 // requesters are the directions from one host with requests, to another one or to all, in the order of their first ones.

@@ -1,0 +1,88 @@
+package replay
+
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// This file keeps what the first pass over a capture learns: which flows are a connection.
+
+// connectionKey is one direction of a connection.
+type connectionKey struct {
+	src, dst packet.Addr
+	qp       uint32
+	scope    packet.Scope
+}
+
+func keyOf(k *flowtable.Key) connectionKey {
+	return connectionKey{k.Src, k.Dst, k.DestQP, k.Scope().Named()}
+}
+
+// Begin and End observe the flow table: a flow that ends has an answer, too.
+func (h *judge) Begin(x flowtable.Index) {
+	h.begun++
+	if h.directions != nil {
+		k := h.flows.Key(x)
+		h.directions.note(k.Src, k.Dst, k.DestQP)
+	}
+	h.learner.Begin(x)
+}
+
+// End see Begin.
+func (h *judge) End(x flowtable.Index, _ flowtable.Ending) {
+	h.note(x)
+	h.learner.End(x)
+}
+
+// note keeps a flow's answer.
+func (h *judge) note(x flowtable.Index) {
+	k, a := h.flows.Key(x), h.learner.Answer(x, h.flows.State(x).Answer())
+	if h.static != nil || k.SourceQP != 0 || a.Ended() == pairing.EndedReuse {
+		return
+	}
+	if a.State() != pairing.Confirmed {
+		if k.DestQP > packet.GSIQP {
+			h.unpaired[keyOf(k)] = nil
+		}
+		return
+	}
+	h.paired[keyOf(k)] = nameOf(a.Evidence())
+	if a.Ended() == pairing.EndedDREQ {
+		h.released[keyOf(k)] = true
+	}
+	h.known = append(h.known, pairing.QPPair{
+		Source: k.Src, Destination: k.Dst, SourceQP: a.SourceQP(), DestinationQP: k.DestQP, InScope: true, Scope: k.Scope().Named(),
+	})
+}
+
+// pairs are those that the first pass has learned. One that contradicts an earlier one, as a QP served two connections, is left out.
+func (h *judge) pairs() *agreed {
+	for x := flowtable.Index(1); x <= h.flows.High(); x++ {
+		if h.flows.State(x).Live() {
+			h.note(x)
+		}
+	}
+	all := &agreed{source: map[connectionKey]uint32{}}
+	for _, p := range h.known {
+		all.add(p)
+	}
+	return all
+}
+
+// alone reports whether there are two directions without a pair that may be one.
+func (h *judge) alone() bool {
+	for k := range h.paired {
+		delete(h.unpaired, k)
+	}
+	to := map[packet.Addr]bool{}
+	for k := range h.unpaired {
+		to[k.dst] = true
+	}
+	for k := range h.unpaired {
+		if to[k.src] { // it may answer from another address
+			return true
+		}
+	}
+	return false
+}
