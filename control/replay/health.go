@@ -118,6 +118,7 @@ func (h *judge) pair(share int) error {
 		h.corrupting = h.icrcs.corrupting()
 	}
 	known := h.pairs()
+	h.named(known)
 	if h.alone() {
 		if err := h.pass(h.compare); err != nil {
 			return err
@@ -335,7 +336,7 @@ func (h *judge) learn(b []byte) {
 	if h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share { // else it is a CNP, which each share has
 		h.icrcs.note(&h.frame)
 		if h.parsed.DestQP == packet.GSIQP {
-			h.setups.note(b, h.parsed)
+			h.setups.note(h.frame.Real, h.parsed)
 		}
 	}
 	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
@@ -411,7 +412,9 @@ func (h *judge) add() {
 			continue
 		}
 		if h.released[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}] || h.released[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}] {
-			c.How = health.Released
+			if c.How == health.Open || c.How == health.Idle {
+				c.How = health.Released
+			}
 		}
 		by := ""
 		if c.Paired {

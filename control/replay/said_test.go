@@ -77,6 +77,9 @@ func TestSetups(t *testing.T) {
 	own := func(kind packet.CMAttribute) packet.CM { // of the requester, about the reply
 		return packet.CM{Attribute: kind, LocalComm: 7, RemoteComm: 900, Reason: packet.CMConsumerReject, Answers: packet.CMAnswersREP}
 	}
+	forgotten := own(packet.CMREJ)
+	forgotten.Reason = packet.CMInvalidCommID
+	const theirs = 50 // of the peer, which asks, too
 	for _, c := range []struct {
 		name     string
 		messages []packet.CM
@@ -103,16 +106,25 @@ func TestSetups(t *testing.T) {
 		{"RTUs are lost behind, and another connection is set up", []packet.CM{req(7), rep, own(packet.CMRTU), rep, rep, req(8), answer(packet.CMREP, 8, 0)}, nil},
 		{"a reply to another one of several", []packet.CM{req(7), req(8), rep, req(8), req(8), req(8)}, []string{health.NoAnswer}},
 		{"an answer to another one", []packet.CM{req(7), answer(packet.CMREJ, 8, 8)}, nil},
+		{"one of two is rejected", []packet.CM{req(7), req(8), rej, answer(packet.CMREP, 8, 0)}, []string{health.Refused}},
+		{"one of two is rejected, and asked for again", []packet.CM{req(7), req(8), rej, answer(packet.CMREP, 8, 0), req(9), answer(packet.CMREP, 9, 0)}, nil},
+		{"both ask, and one is rejected", []packet.CM{req(7), req(theirs), answer(packet.CMREJ, 7, packet.CMConsumerReject), answer(packet.CMREP, theirs, 0)}, nil},
+		{"both ask, and one is rejected as nobody listens", []packet.CM{req(7), req(theirs), rej, answer(packet.CMREP, theirs, 0)}, []string{health.Refused}},
+		{"both ask, and both are rejected", []packet.CM{
+			req(7), req(theirs), answer(packet.CMREJ, 7, packet.CMConsumerReject), answer(packet.CMREJ, theirs, packet.CMConsumerReject),
+		}, []string{health.Refused, health.Refused}},
+		{"a reply that comes too late", []packet.CM{req(7), req(7), req(7), rep, forgotten}, []string{health.NoAnswer}},
+		{"replies that come too late", []packet.CM{req(7), req(7), req(7), rep, rep, rep}, []string{health.NoAnswer}},
 	} {
 		var s setups
 		for _, m := range c.messages {
 			mad := make([]byte, packet.MADLen)
 			m.Put(mad)
 			p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: a, Dst: b}
-			if m.Attribute != packet.CMREQ && m.RemoteComm != 900 {
+			if answers := m.Attribute != packet.CMREQ && m.RemoteComm != 900; answers != (m.LocalComm == theirs || m.RemoteComm == theirs) {
 				p.Src, p.Dst = b, a
 			}
-			s.note(mad, p)
+			s.note(mad[:packet.MADLen/2], p) // what a capture with -s 192 has of it
 		}
 		var names []string
 		for _, v := range s.verdicts() {
