@@ -22,6 +22,7 @@ const (
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"
 	NoteAddress   = "answered-from-another-address"
+	NoteRejected  = "rejected-at-first"
 )
 
 // notes are those about one end's requests.

@@ -113,6 +113,7 @@ func TestSetups(t *testing.T) {
 		{"both ask, and both are rejected", []packet.CM{
 			req(7), req(theirs), answer(packet.CMREJ, 7, packet.CMConsumerReject), answer(packet.CMREJ, theirs, packet.CMConsumerReject),
 		}, []string{health.Refused, health.Refused}},
+		{"rejected three times, then accepted", []packet.CM{req(7), rej, req(7), rej, req(7), rej, req(7), rep}, []string{health.NoteRejected}},
 		{"a reply that comes too late", []packet.CM{req(7), req(7), req(7), rep, forgotten}, []string{health.NoAnswer}},
 		{"replies that come too late", []packet.CM{req(7), req(7), req(7), rep, rep, rep}, []string{health.NoAnswer}},
 	} {
@@ -129,6 +130,9 @@ func TestSetups(t *testing.T) {
 		var names []string
 		for _, v := range s.verdicts() {
 			names = append(names, v.Name)
+		}
+		for _, n := range s.notes() {
+			names = append(names, n.Name)
 		}
 		if !slices.Equal(names, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, names, c.want)

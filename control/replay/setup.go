@@ -227,6 +227,19 @@ func (s *setups) verdicts() (all []health.Verdict) {
 	return all
 }
 
+// notes are those about services that rejected several requests before they accepted one.
+func (s *setups) notes() (all []health.Note) {
+	for to, t := range s.services {
+		if t.forgiven >= enoughTries {
+			all = append(all, health.Note{
+				Name: health.NoteRejected, Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip()),
+				Text: fmt.Sprintf("%d requests for a connection to %s failed before one was accepted, at last as %s", t.forgiven, serviceName(to.id), packet.CMReason(t.reason)),
+			})
+		}
+	}
+	return all
+}
+
 // verdict is the one about a service, with the sum of its requests that aren't decided.
 func (s *setups) verdict(to service, t *setup, o *attempt) health.Verdict {
 	v, back := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}, fmt.Sprintf("%v -> %v", to.to.Netip(), to.from.Netip())
