@@ -22,6 +22,7 @@ const (
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"
 	NoteAddress   = "answered-from-another-address"
+	NoteDatagrams = "datagrams-without-answer"
 	NoteRejected  = "rejected-at-first"
 )
 
