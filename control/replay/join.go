@@ -421,26 +421,23 @@ func (h *judge) named(known *agreed) {
 	if len(h.setups.accepted) == 0 {
 		return
 	}
-	type direction struct {
-		from, to packet.Addr
-		qp       uint32
-	}
-	alone := map[direction]*connectionKey{}
+	alone := map[way]*connectionKey{}
 	for k := range h.unpaired {
 		if _, paired := h.paired[k]; paired {
 			continue
 		}
-		d, key := direction{k.src, k.dst, k.qp}, k
+		d, key := way{k.src, k.dst, k.qp}, k
 		if _, several := alone[d]; several {
 			key = connectionKey{} // in several VLANs or tunnels
 		}
 		alone[d] = &key
 	}
-	for _, a := range h.setups.accepted {
-		there, back := alone[direction{a.from, a.to, a.toQP}], alone[direction{a.to, a.from, a.fromQP}]
+	for i := range h.setups.accepted {
+		a := &h.setups.accepted[i]
+		there, back := alone[way{a.from, a.to, a.toQP}], alone[way{a.to, a.from, a.fromQP}]
 		if there != nil && back != nil && there.qp != 0 && back.qp != 0 {
 			h.joins(known, &joined{*there, *back, nameOf(pairing.EvidenceCM)})
-			if a.released {
+			if a.released != 0 {
 				h.released[*there] = true
 			}
 		}

@@ -125,7 +125,7 @@ func TestSetups(t *testing.T) {
 			if answers := m.Attribute != packet.CMREQ && m.RemoteComm != 900; answers != (m.LocalComm == theirs || m.RemoteComm == theirs) {
 				p.Src, p.Dst = b, a
 			}
-			s.note(mad[:packet.MADLen/2], p) // what a capture with -s 192 has of it
+			s.note(mad[:packet.MADLen/2], p, 0) // what a capture with -s 192 has of it
 		}
 		var names []string
 		for _, v := range s.verdicts() {
@@ -137,5 +137,36 @@ func TestSetups(t *testing.T) {
 		if !slices.Equal(names, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, names, c.want)
 		}
+	}
+}
+
+// TestGone: a QP is gone from when its end releases the connection until it serves another one.
+func TestGone(t *testing.T) {
+	const release, again = 20e6, 30e6
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	var s setups
+	for _, m := range []struct {
+		now  int64
+		from packet.Addr
+		packet.CM
+	}{
+		{1, a, packet.CM{Attribute: packet.CMREQ, LocalComm: 7, QPN: 5}},
+		{2, b, packet.CM{Attribute: packet.CMREP, LocalComm: 900, RemoteComm: 7, QPN: 6}},
+		{release, a, packet.CM{Attribute: packet.CMDREQ, LocalComm: 7, RemoteComm: 900, QPN: 6}},
+		{release + 1, b, packet.CM{Attribute: packet.CMDREP, LocalComm: 900, RemoteComm: 7}},
+		{again - 1, a, packet.CM{Attribute: packet.CMREQ, LocalComm: 8, QPN: 5}},
+		{again, b, packet.CM{Attribute: packet.CMREP, LocalComm: 901, RemoteComm: 8, QPN: 9}},
+	} {
+		mad := make([]byte, packet.MADLen)
+		m.Put(mad)
+		p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: m.from, Dst: b}
+		if m.from == b {
+			p.Dst = a
+		}
+		s.note(mad, p, m.now)
+	}
+	gone := s.gone()
+	if want := []span{{release + recorded, again}}; len(gone) != 1 || !slices.Equal(gone[way{b, a, 5}], want) {
+		t.Errorf("%+v, want %v of QP 5", gone, want)
 	}
 }

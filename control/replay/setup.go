@@ -30,8 +30,19 @@ type request struct {
 type accepted struct {
 	from, to     packet.Addr
 	fromQP, toQP uint32
-	released     bool
+	at           int64 // ns, of the reply
+	released     int64 // 0: it isn't
+	by           packet.Addr
 }
+
+// way is a direction to a QP.
+type way struct {
+	from, to packet.Addr
+	qp       uint32
+}
+
+// span is a time, ns; until 0: to the end.
+type span struct{ from, until int64 }
 
 // attempt is what became of a request.
 type attempt struct {
@@ -74,6 +85,7 @@ const (
 	mostSetups  = 1 << 14 // bounds the services, and the requests that aren't decided
 	enoughTries = 3       // so many without an answer are no coincidence
 	leastMAD    = packet.MADHeaderLen + 16
+	recorded    = 1e6 // ns, for what was sent before a release and is recorded behind it; what isn't answered is sent again later
 )
 
 // cmMessage reads a management datagram of which the capture may have cut the end: what a set-up is about is in its first octets.
@@ -88,7 +100,7 @@ func cmMessage(b []byte, p *packet.Parsed) (m packet.CM, ok bool) {
 }
 
 // note reads a management datagram in the first pass.
-func (s *setups) note(b []byte, p *packet.Parsed) {
+func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 	m, ok := cmMessage(b, p)
 	if !ok {
 		return
@@ -99,8 +111,8 @@ func (s *setups) note(b []byte, p *packet.Parsed) {
 	}
 	key := request{p.Dst, p.Src, m.RemoteComm}
 	if m.Attribute == packet.CMDREQ {
-		s.release(key)
-		s.release(request{p.Src, p.Dst, m.LocalComm})
+		s.release(key, p.Src, now)
+		s.release(request{p.Src, p.Dst, m.LocalComm}, p.Src, now)
 	}
 	o := s.open[key]
 	answers := o != nil
@@ -117,7 +129,7 @@ func (s *setups) note(b []byte, p *packet.Parsed) {
 		o.again++
 		return
 	case m.Attribute == packet.CMREP:
-		s.accept(o, m.QPN)
+		s.accept(o, m.QPN, now)
 		return
 	case m.Attribute == packet.CMMRA: // the answer is to come
 		return
@@ -168,7 +180,7 @@ func (s *setups) ask(to service, m *packet.CM) {
 }
 
 // accept notes a reply.
-func (s *setups) accept(o *attempt, qp uint32) {
+func (s *setups) accept(o *attempt, qp uint32, now int64) {
 	if o.before == 0 {
 		o.before = o.total
 	}
@@ -180,15 +192,32 @@ func (s *setups) accept(o *attempt, qp uint32) {
 	}
 	if o.replies == 1 && o.qp != 0 && qp != 0 && len(s.accepted) < joinedFlows {
 		s.made[o.key] = len(s.accepted)
-		s.accepted = append(s.accepted, accepted{from: o.key.from, to: o.key.to, fromQP: o.qp, toQP: qp})
+		s.accepted = append(s.accepted, accepted{from: o.key.from, to: o.key.to, fromQP: o.qp, toQP: qp, at: now})
 	}
 }
 
-func (s *setups) release(key request) {
+func (s *setups) release(key request, by packet.Addr, now int64) {
 	if n, ok := s.made[key]; ok {
-		s.accepted[n].released = true
+		s.accepted[n].released, s.accepted[n].by = now, by
 		delete(s.made, key)
 	}
+}
+
+// gone are the times when a QP was gone, as its end had released the connection: what was sent to it then wasn't answered, and that is no fault.
+func (s *setups) gone() map[way][]span {
+	all := map[way][]span{}
+	for i := range s.accepted {
+		a := &s.accepted[i]
+		for _, w := range [...]way{{a.from, a.to, a.toQP}, {a.to, a.from, a.fromQP}} {
+			if n := len(all[w]); n > 0 && all[w][n-1].until == 0 { // it serves another connection
+				all[w][n-1].until = a.at
+			}
+			if a.released != 0 && a.by == w.to {
+				all[w] = append(all[w], span{from: a.released + recorded})
+			}
+		}
+	}
+	return all
 }
 
 func (o *attempt) fails(how failure, reason uint16) {
