@@ -262,7 +262,7 @@ func (o *episode) conclude(h *Half) {
 	switch {
 	case cause == NAKSequence && o.flags&(missed|wasLate|upstream) == upstream:
 		h.LostUpstream++
-	case o.endLost(cause):
+	case o.endLost(h, cause):
 		h.LostUpstream += uint64(o.psns)
 	case cause == Implied && o.flags&part != 0:
 		d.parts++
@@ -295,16 +295,16 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.endLost(cause) || o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
+		return o.endLost(h, cause) || o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
 			o.flags&missed != 0 && (cause == TimeOut && o.answer == 0 || cause != undecided && o.flags&part == 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1)
 	}
 	return false
 }
 
-// endLost reports whether the last responses to a READ were lost before this place: they never passed, though those before them did, and after a time-out just
-// these are asked for.
-func (o *episode) endLost(cause Cause) bool {
-	return cause == TimeOut && o.flags&(ofRead|part|missed|jumped|gap|mayBeImplied) == ofRead|part && o.answer == 0 && o.beyond == 0
+// endLost reports whether the last responses to a READ were lost before this place: nothing passed since those before them, and after a time-out just these are
+// asked for. Where packets pass out of order, they may just be late.
+func (o *episode) endLost(h *Half, cause Cause) bool {
+	return cause == TimeOut && o.flags&cutOff != 0 && o.answer == 0 && !h.jumbled()
 }
 
 // lostBehind is how many packets, or ACKs, an episode proves to have been lost behind this place. A packet that was asked for passed here a round trip before
