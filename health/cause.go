@@ -263,7 +263,7 @@ func (o *episode) conclude(h *Half) {
 	case cause == NAKSequence && o.flags&(missed|wasLate|upstream) == upstream:
 		h.LostUpstream++
 	case o.endLost(h, cause):
-		h.LostUpstream += uint64(o.psns)
+		h.LostUpstream += uint64(o.cutOff)
 	case cause == Implied && o.flags&part != 0:
 		d.parts++
 	case cause == Spurious && o.came != 0 && o.first != 0:
@@ -301,10 +301,10 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	return false
 }
 
-// endLost reports whether the last responses to a READ were lost before this place: nothing passed since those before them, and after a time-out just these are
-// asked for. Where packets pass out of order, they may just be late.
+// endLost reports whether the last responses to a READ were lost before this place: nothing passed since those before them, and after a time-out they are asked
+// for. Where packets pass out of order, they may just be late.
 func (o *episode) endLost(h *Half, cause Cause) bool {
-	return cause == TimeOut && o.flags&cutOff != 0 && o.answer == 0 && !h.jumbled()
+	return cause == TimeOut && o.cutOff != 0 && !h.jumbled()
 }
 
 // lostBehind is how many packets, or ACKs, an episode proves to have been lost behind this place. A packet that was asked for passed here a round trip before
@@ -315,7 +315,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	if sent == 0 {
 		sent = o.first
 	}
-	switch response := o.flags&behindLost != 0; cause {
+	switch response := o.flags&behindLost != 0 && !o.endLost(h, cause); cause {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++

@@ -75,7 +75,7 @@ var cases = map[string]answer{
 	"read_tail_e810.pcap":      {verdicts: []string{health.LossUpstream}, causes: map[string]uint64{"time-out": 5}, says: "5 packets (0.366 %)"},
 	"cm_cut.pcap":              {verdicts: []string{health.NoAnswer}, says: "sent 6 times without an answer"}, // tcpdump -s 192
 	"after_dreq.pcap":          {},
-	"conn_race.pcap":           {},
+	"read_tail_whole.pcap":     {verdicts: []string{health.LossUpstream}, causes: map[string]uint64{"time-out": 80}, says: "lost between 10.20.1.21 and here"},
 	"one_refused.pcap":         {verdicts: []string{health.Refused}, says: "1 of 16 requests"},
 	"nvmf_read9.pcap":          {verdicts: []string{health.Refused}, says: "to a READ or atomic once"},
 	"stale_conn.pcap":          {verdicts: []string{health.NoAnswer, health.Refused}, causes: map[string]uint64{"time-out": 280}, says: "to none of 8 transmissions"},
