@@ -314,7 +314,7 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
-	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now) {
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.capture.shift(h.at)) {
 		if !h.skips {
 			h.account.copy(uint64(h.frames))
 		}
