@@ -468,9 +468,11 @@ func (h *Half) decide() {
 	if h.clean.n >= enough {
 		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
-	early := alike || d.early.most(h)
+	const patient = 8 // times the longest round trip
+	early := alike || d.early.most(h) && (h.clean.n < enough || d.waited.least < patient*h.clean.most)
 	if early {
 		d.early.moveToSpurious(h)
+		d.took.merge(*e)
 		if h.clean.n < enough {
 			h.clean = *e
 		}

@@ -44,6 +44,7 @@ type Half struct {
 	after     int64  // ns between the beginnings of the QPs' connection before and of this one; 0: there was none, or it isn't known
 	msn       uint32 // the latest that the responder has sent, plus 1; 0: none
 	fell      int64  // when it was less than the one before
+	unpaged   uint64 // RNR NAKs to READs
 }
 
 const (

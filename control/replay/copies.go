@@ -63,6 +63,8 @@ type between struct {
 type copied struct {
 	drops map[view]extent // while another view has the same packets
 	again bool
+	// inFile: the same frames are there again, with the same times to the nanosecond.
+	inFile bool
 	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP, role and tenant.
 	sequences map[uint64]sequence
 	lag       [2]int64   // ns between a packet and its copy in the same view, by direction
@@ -343,6 +345,7 @@ func (o *between) again(kept []int) bool {
 	packets, twice, proven, elsewhere := 0, 0, 0, 0
 	var lags [2][timesEach][]int64
 	ids := map[uint16]bool{}
+	exact, fine := true, false
 	for d, samples := range o.samples {
 		for _, seen := range samples {
 			seen = slices.DeleteFunc(slices.Clone(seen), func(s sighting) bool { return !slices.Contains(kept, s.view) })
@@ -354,6 +357,7 @@ func (o *between) again(kept []int) bool {
 				continue
 			}
 			twice++
+			exact, fine = exact && seen[1].at == seen[0].at, fine || seen[0].at%1000 != 0
 			for n, s := range seen[1:] {
 				lags[d][n] = append(lags[d][n], s.at-seen[0].at)
 			}
@@ -388,6 +392,8 @@ func (o *between) again(kept []int) bool {
 	refused := 64*o.refused >= o.requests[0]+o.requests[1] || !both // most may be sent again because of NAKs
 	switch {
 	case twice < fewSamples, near*10 < twice*8:
+	case exact && fine:
+		o.decided.again, o.decided.inFile = true, true
 	case min(o.decided.lag[0], o.decided.lag[1]) < leastLag, elsewhere > 0 && longest <= clocksDiffer: // package health tells them
 	case elsewhere*10 >= twice*9:
 		o.decided.again = true
@@ -416,7 +422,12 @@ func usual(all []int64) (lag int64, near int) {
 }
 
 // tolerance is how much the time between a packet and its copy may differ, ns.
-func tolerance(lag int64) int64 { return max(lag/4, msec/10) }
+func tolerance(lag int64) int64 {
+	if lag == 0 {
+		return 0
+	}
+	return max(lag/4, msec/10)
+}
 
 // begin begins a pass.
 func (c *copies) begin() {
