@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -182,11 +183,11 @@ func outlived(s *story) *Report {
 	return s.report(nil, c)
 }
 
-// windows sends two packets, each with an opcode, which are acknowledged soon, and the next ones 40 ms later.
-func windows(opcode packet.Opcode) func(s *story) *Report {
+// windows sends two packets, each with an opcode, which are acknowledged soon, and the next ones 40 ms later, so many times.
+func windows(opcode packet.Opcode, times uint32) func(s *story) *Report {
 	return func(s *story) *Report {
 		c := s.connection(1, 2)
-		for psn := uint32(0); psn < 600; psn += 2 {
+		for psn := uint32(0); psn < 2*times; psn += 2 {
 			s.now += 40 * ms
 			for n := range uint32(2) {
 				c.Observe(0, &Packet{Time: s.now + int64(n), PSN: psn + n, Len: 1100, Data: 1024, Opcode: opcode, AckReq: true})
@@ -281,6 +282,37 @@ func limited(s *story) *Report {
 	return s.report(nil, c)
 }
 
+// answeredLate is a packet that is acknowledged once it was sent four times.
+func answeredLate(s *story) *Report {
+	r := silence(4, 17_000*ms, true)(s)
+	r.Verdicts = slices.DeleteFunc(r.Verdicts, func(v Verdict) bool { return v.Name == LossDownstream })
+	return r
+}
+
+// pages has READs whose responder brings in the pages first.
+func pages(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	for range 5 {
+		s.now += 2 * ms
+		c.Observe(0, &Packet{Time: s.now, PSN: 16, Len: 74, Message: 1024, Opcode: packet.RCReadRequest, AckReq: true})
+		s.answer(c, 20*us, 16, 0x2e)
+	}
+	return s.report(nil, c)
+}
+
+// TestSaidOtherwise: what a verdict says of READs that are refused, and that a window that limits for less than 10 s is noted.
+func TestSaidOtherwise(t *testing.T) {
+	r := pages(&story{now: ms})
+	if len(r.Verdicts) != 1 || r.Verdicts[0].Name != NotReady || !strings.Contains(r.Verdicts[0].Evidence, "on-demand paging") {
+		t.Errorf("READs that wait for pages: %+v", r.Verdicts)
+	}
+	r = windows(packet.RCWriteMiddle, 100)(&story{now: ms})
+	if len(r.Verdicts) > 0 || len(r.Notes) != 1 || r.Notes[0].Name != NoteWindow {
+		t.Errorf("a window for 4 s: verdicts %+v, notes %+v; want a note", r.Verdicts, r.Notes)
+	}
+}
+
 // TestEachVerdict: each of these is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
 	for _, c := range []struct {
@@ -300,6 +332,8 @@ func TestEachVerdict(t *testing.T) {
 		{"RNR NAK, then the packet again", NotReady, refusalOf(0x2c, ms)},
 		{"NAK sequence error, then the packet again: it was lost, the receiver was ready", LossDownstream, refusalOf(0x60, ms)},
 		{"no answer to six attempts", NoAnswer, silence(6, 20*ms, false)},
+		{"no answer to three time-outs of 17 s", NoAnswer, silence(4, 17_000*ms, false)},
+		{"an answer after three time-outs of 17 s", "", answeredLate},
 		{"one attempt, answered", "", silence(1, 20*ms, true)},
 		{"NAK remote access error", Refused, refusalOf(0x62, 0)},
 		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
@@ -310,8 +344,8 @@ func TestEachVerdict(t *testing.T) {
 		{"few small packets passed, and then nothing: the peer may be down", NoAnswer, large(4, 0)},
 		{"a large packet for which no buffer was there has come", NotReady, large(4, 0x2c)},
 		{"no answer to time-outs of 2.5 ms", NoAnswer, silence(8, 5*ms/2, false)},
-		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle)},
-		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly)},
+		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle, 300)},
+		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly, 300)},
 		{"CNPs to a sender that does not slow down, and more after its last packet", IgnoresCNP, outlived},
 		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
 		{"CNPs to a sender that waits for ACKs most of the time", "", limited},

@@ -50,7 +50,7 @@ func (k *clock) note(at int64) {
 
 // two reports whether there are two clocks.
 func (k *clock) two() bool {
-	return k.backs > mostSteps && k.again*8 >= k.backs*7 && k.most >= leastLead
+	return k.backs > mostSteps && (k.again+1)*8 >= k.backs*7 && k.most >= leastLead
 }
 
 // stepped reports whether the clock may have been set back.

@@ -79,7 +79,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	}
 	h.copies.report(&h.builder, c.places)
 	h.clocks.report(&h.builder, c)
-	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(), c.verdicts())
+	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(h.icrcs), c.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
 		h.builder.Say(v)

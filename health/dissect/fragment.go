@@ -8,10 +8,31 @@ import (
 
 // Fields of fragments: IPv4's flags and offset (RFC 791 3.1), and those of IPv6's Fragment header (RFC 8200 4.5).
 const (
-	v4Total, v4Flags, v4Offset  = 2, 6, 0x1fff
+	v4Total, v4ID, v4Flags      = 2, 4, 6
+	v4Offset                    = 0x1fff
 	v6Payload, v6Next, v6Offset = 4, 6, 0xfff8
 	v6FragmentLen               = 8
 )
+
+// fragmented is an IP packet that was sent in fragments (RFC 791 2.3, RFC 8200 4.5).
+type fragmented struct {
+	src, dst packet.Addr
+	id       uint32
+}
+
+// fragmentOf is the packet that an IP fragment is of; follows: it isn't the first one.
+func fragmentOf(b []byte, p *packet.Parsed) (of fragmented, follows bool) {
+	ip := int(p.L3)
+	switch header := ip + packet.IPv6Len; {
+	case p.Kind != packet.IP || p.L4 != 0:
+		return of, false
+	case p.Family == 4 && ip+packet.IPv4Len <= len(b):
+		return fragmented{p.Src, p.Dst, uint32(binary.BigEndian.Uint16(b[ip+v4ID:]))}, binary.BigEndian.Uint16(b[ip+v4Flags:])&v4Offset != 0
+	case p.Family == 6 && header+v6FragmentLen <= len(b) && b[ip+v6Next] == packet.ProtoFragment:
+		return fragmented{p.Src, p.Dst, binary.BigEndian.Uint32(b[header+4:])}, binary.BigEndian.Uint16(b[header+2:])&v6Offset != 0
+	}
+	return of, false
+}
 
 // behindFragment is the packet of which an IP fragment is the first one, as if it were whole and the capture had cut it: it has all headers. An IPv6
 // fragment counts if its Fragment header is the first extension header. Of what isn't UDP, as of a mirror's GRE, the length of the whole isn't known, and not needed.
@@ -48,6 +69,7 @@ func (r *Reader) behindFragment(b []byte, p *packet.Parsed) ([]byte, uint32, boo
 	if size > 0xffff {
 		return nil, 0, false
 	}
+	r.present, _ = fragmentOf(b, p)
 	r.rewrote = append(r.rewrote[:0], b[:min(len(b), maxHeaders)]...)
 	binary.BigEndian.PutUint16(r.rewrote[length:], uint16(size))
 	binary.BigEndian.PutUint16(r.rewrote[flags:], 0)
