@@ -25,6 +25,8 @@ func (o *episode) causeOf(h *Half) Cause {
 		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
+	case o.nak != 0 && o.flags&itself != 0 && h.farAway():
+		return NAKSequence
 	case o.nak != 0:
 		if most := o.longestReaction(h); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
 			return TimeOut

@@ -62,7 +62,7 @@ const (
 )
 
 const (
-	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew
+	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew, unless it goes back over what was on its way
 	minimum = 256     // the smallest path MTU, and the largest
 	maximum = 4096
 )
@@ -92,7 +92,7 @@ func (h *Half) request(p *Packet) {
 			h.early.overtaken(h, p)
 		}
 		h.fresh(p)
-	case d < 0 && d >= -maxGap:
+	case d < 0 && d >= -h.reach():
 		if ahead(p.PSN, h.base) < 0 {
 			h.earlier(p)
 			break
@@ -104,6 +104,9 @@ func (h *Half) request(p *Packet) {
 	}
 	h.sent, h.Ended = p.Time, p.Time
 }
+
+// reach is how far a requester goes back at most: on a long path, more than maxGap may be on its way.
+func (h *Half) reach() int32 { return max(maxGap, h.most) }
 
 // begin follows from a packet on. What was sent before it isn't known.
 func (h *Half) begin(p *Packet) {
@@ -155,7 +158,7 @@ func (h *Half) fresh(p *Packet) {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}
 	h.most = max(h.most, ahead(h.next, h.answers.acked))
-	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
+	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && (w < maxGap || h.answers.at != 0) {
 		h.Window, h.turn = uint32(w), span{} // those before took longer than it seemed
 	}
 	if h.flags&answered != 0 {

@@ -301,11 +301,53 @@ func pages(s *story) *Report {
 	return s.report(nil, c)
 }
 
+// farAway has 100,000 packets on their way when a NAK asks for the eleventh.
+func farAway(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	const from, n, lost = 16, 100_000, 10
+	for round := range uint32(2) {
+		for psn := from + lost*round; psn < from+n; psn++ {
+			s.send(c, us/4, psn)
+		}
+		if round == 0 {
+			s.answer(c, us, from+lost, 0x60)
+		}
+	}
+	s.answer(c, 20*us, from+n-1, 0x1f)
+	return s.report(nil, c)
+}
+
+// lateNAKs is seen near the responder, 300 ms from the requester, which goes back to the third of 16 packets twice.
+func lateNAKs(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	for psn := uint32(16); psn < 48; psn += 16 {
+		for _, from := range []uint32{psn, psn + 2} {
+			s.now += 300 * ms
+			for n := from; n < psn+16; n++ {
+				s.send(c, us, n)
+			}
+			if from == psn {
+				s.answer(c, 5*us, psn+2, 0x60)
+			}
+		}
+		s.answer(c, 5*us, psn+15, 0x1f)
+	}
+	return s.report(nil, c)
+}
+
 // TestSaidOtherwise: what a verdict says of READs that are refused, and that a window that limits for less than 10 s is noted.
 func TestSaidOtherwise(t *testing.T) {
 	r := pages(&story{now: ms})
 	if len(r.Verdicts) != 1 || r.Verdicts[0].Name != NotReady || !strings.Contains(r.Verdicts[0].Evidence, "on-demand paging") {
 		t.Errorf("READs that wait for pages: %+v", r.Verdicts)
+	}
+	if r = farAway(&story{now: ms}); r.Summary.Retransmitted.Packets != 99_990 {
+		t.Errorf("100,000 packets were on their way, and 99,990 are sent again: %+v", r.Summary.Totals)
+	}
+	if r = lateNAKs(&story{now: ms}); r.Summary.Causes["nak-sequence-error"].Packets != 2*14 || r.Summary.LostDownstream != 2 {
+		t.Errorf("NAKs that are obeyed 300 ms later: %+v", r.Summary.Totals)
 	}
 	r = windows(packet.RCWriteMiddle, 100)(&story{now: ms})
 	if len(r.Verdicts) > 0 || len(r.Notes) != 1 || r.Notes[0].Name != NoteWindow {
