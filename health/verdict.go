@@ -56,7 +56,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		case LossUpstream, LossDownstream, NoAnswer:
 			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
-			return has(ShortTimeOut) && h.rare(h.AcksLost)
+			return has(ShortTimeOut) && 2*h.AcksLost < h.Episodes[Spurious]
 		case Asymmetric:
 			return has(NoAnswer)
 		}
@@ -170,7 +170,7 @@ func timeoutFor(rtt int64) int {
 func blackHole(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	b := &h.big
-	if b.Stuck.data < 512 || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
+	if b.Stuck.data < 512 || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || b.Passed.data >= b.Stuck.data || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
 		return Verdict{}, false
 	}
 	passed := "smaller packets pass"

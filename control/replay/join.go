@@ -60,8 +60,7 @@ type directed struct {
 	high      uint32
 	fits      []*fit // how it answers others
 	looked    int    // those of opposite that it was compared with, or that are too many
-	searched  int
-	late      int // those that it was compared with after its first responses
+	late      int    // those that it was compared with after its first responses
 }
 
 type asked struct {
@@ -136,6 +135,9 @@ func (d *directed) request(p *health.Packet) {
 		if p.PSN != d.latest { // the first of those that it sends again
 			d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
 		}
+		if ahead(p.PSN, d.base) < 0 { // the capture began before it went back
+			d.base = p.PSN
+		}
 		d.latest = (p.PSN + span) & packet.PSNMask
 		return
 	}
@@ -177,8 +179,7 @@ func (d *directed) response(p *health.Packet) {
 		d.opposite = d.from
 	}
 	const searches = 64
-	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
-		d.searched++
+	if len(d.fits) == 0 && (d.responses <= searches || d.responses&(d.responses-1) == 0) { // the first ones answer requests from before the capture: on a long path, many
 		d.looked = 0
 	}
 	if begun := len(d.opposite.all) - d.looked; begun > 0 && (d.looked == 0 || d.late < later) {
@@ -244,7 +245,7 @@ func (f *fit) settle() {
 func (f *fit) judge(least int64) bool {
 	f.settle()
 	responses := f.responder.responses - f.before
-	if (f.hits+f.early)*10 < responses*9 || f.before > 0 && f.ends < 2 { // what was answered before the requester began may be another one's
+	if (f.hits+f.early)*10 < responses*9 || f.doubtful() && f.hits < enoughToFit {
 		return false
 	}
 	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
@@ -263,6 +264,9 @@ func (f *fit) judge(least int64) bool {
 	}
 	return true
 }
+
+// doubtful: what was answered before the requester began may be another one's, and the requests are too many to know which asked for an answer.
+func (f *fit) doubtful() bool { return f.before > 0 && f.ends < 2 }
 
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
 
@@ -304,7 +308,7 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		few := f.responder.responses-f.before < enoughToFit
+		few := f.responder.responses-f.before < enoughToFit || f.doubtful()
 		if few {
 			by = byOnlyOne
 		}
