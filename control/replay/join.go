@@ -135,9 +135,6 @@ func (d *directed) request(p *health.Packet) {
 		if p.PSN != d.latest { // the first of those that it sends again
 			d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
 		}
-		if ahead(p.PSN, d.base) < 0 { // the capture began before it went back
-			d.base = p.PSN
-		}
 		d.latest = (p.PSN + span) & packet.PSNMask
 		return
 	}
@@ -245,7 +242,7 @@ func (f *fit) settle() {
 func (f *fit) judge(least int64) bool {
 	f.settle()
 	responses := f.responder.responses - f.before
-	if (f.hits+f.early)*10 < responses*9 || f.doubtful() && f.hits < enoughToFit {
+	if (f.hits+f.early)*10 < responses*9 || f.before > 0 && f.ends < 2 { // what was answered before the requester began may be another one's
 		return false
 	}
 	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
@@ -264,9 +261,6 @@ func (f *fit) judge(least int64) bool {
 	}
 	return true
 }
-
-// doubtful: what was answered before the requester began may be another one's, and the requests are too many to know which asked for an answer.
-func (f *fit) doubtful() bool { return f.before > 0 && f.ends < 2 }
 
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
 
@@ -308,7 +302,7 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		few := f.responder.responses-f.before < enoughToFit || f.doubtful()
+		few := f.responder.responses-f.before < enoughToFit
 		if few {
 			by = byOnlyOne
 		}
