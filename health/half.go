@@ -59,6 +59,7 @@ const (
 	sequel    // a request has followed the one before it
 	unasked   // the responder acknowledges packets that did not ask for it
 	goesBackN // the requester sends again what follows a packet, too
+	midway    // it has waited for the answer to all that it had sent within a message
 )
 
 const (
@@ -176,6 +177,9 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	switch {
 	case outstanding == 0 && alone && h.repeat.clear(p.PSN-1):
 		h.turn.add(p.Time - acked)
+		if placeOf(p.Opcode)&first == 0 {
+			h.flags |= midway
+		}
 	case outstanding == 0 || h.flags&blocked != 0:
 		opened := (p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask
 		at, ok := h.answers.since(opened) // the ACK that opened the window

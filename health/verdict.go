@@ -425,7 +425,7 @@ func (c *Connection) window(i int) (evidence, advice string) {
 	took := h.Ended - h.Begun
 	const leastRTT, trips = ms, 20
 	trip := h.clean.mean
-	if h.turn.n > 0 && 2*(h.Messages[Send]+h.Messages[Write]) < h.Requests.Packets { // within a message, it waits for nothing but ACKs
+	if h.turn.n > 0 && h.flags&midway != 0 { // within a message, it waits for nothing but ACKs
 		trip += h.turn.least
 	}
 	if h.Window < 2 || h.clean.n < 8 || trip < leastRTT || took < trips*trip || h.Stalled*5 < took*4 {

@@ -198,6 +198,19 @@ func windows(opcode packet.Opcode, times uint32) func(s *story) *Report {
 	}
 }
 
+// pauses sends messages of four packets, 40 ms apart, for 12 s. Each is acknowledged at once.
+func pauses(s *story) *Report {
+	c := s.connection(1, 2)
+	for psn := uint32(0); psn < 1200; psn += 4 {
+		s.now += 40 * ms
+		for n, opcode := range []packet.Opcode{packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCWriteMiddle, packet.RCWriteLast} {
+			c.Observe(0, &Packet{Time: s.now + int64(n), PSN: psn + uint32(n), Len: 1100, Data: 1024, Opcode: opcode, AckReq: n == 3})
+		}
+		s.answer(c, 5*us, psn+3, 0x1f)
+	}
+	return s.report(nil, c)
+}
+
 // again sends the same packets after each time-out, of which the first one passes every other time, and no answer does.
 func again(s *story) *Report {
 	c := s.connection(1, 2)
@@ -387,6 +400,7 @@ func TestEachVerdict(t *testing.T) {
 		{"a large packet for which no buffer was there has come", NotReady, large(4, 0x2c)},
 		{"no answer to time-outs of 2.5 ms", NoAnswer, silence(8, 5*ms/2, false)},
 		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle, 300)},
+		{"a sender that pauses for 40 ms after each message", "", pauses},
 		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly, 300)},
 		{"CNPs to a sender that does not slow down, and more after its last packet", IgnoresCNP, outlived},
 		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
