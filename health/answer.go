@@ -53,6 +53,9 @@ func (h *Half) refused(p *Packet) bool {
 	case 1: // RNR NAK
 		if n := r.rnrs.of(h, p.PSN, p.Time); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
+			if s := h.recent.find(p.PSN); s != nil && s.read {
+				h.unpaged++
+			}
 		}
 		r.wait = max(r.wait, rnrTimers[p.Syndrome&31])
 		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})

@@ -5,12 +5,24 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // big follows packets of the largest size: a path whose MTU is too small loses all of these, and no others. A READ counts by the size of its responses.
 type big struct {
 	psn      uint32 // one that is outstanding
-	waiting  uint32 // its payload, or its response's; 0: there is none
-	Passed   uint32 // the largest payload that was acknowledged
-	Stuck    uint32 // the smallest payload of a packet that was sent stuckTries times without being acknowledged
+	waiting  size   // its size, or its response's; 0: there is none
+	Passed   size   // the largest that was acknowledged
+	Stuck    size   // the smallest one of a packet that was sent stuckTries times without being acknowledged
 	attempts uint32 // of the packet at again
 	again    uint32
 	heard    bool // the responder has asked for it, or has answered since it was sent again
+}
+
+// size is that of a packet behind its BTH. Of packets with the same payload, those with more headers, such as a RETH, are longer.
+type size struct{ data, headers uint16 }
+
+func (s size) sum() uint32 { return uint32(s.data) + uint32(s.headers) }
+
+func larger(a, b size) size {
+	if a.sum() > b.sum() {
+		return a
+	}
+	return b
 }
 
 const (
@@ -18,31 +30,31 @@ const (
 	coincidence = 16 // smaller packets that passed before the first large one: that the peer went down just then is no coincidence
 )
 
-// sizeOf is the payload of a request, or of the largest response to a READ.
-func (h *Half) sizeOf(p *Packet) uint32 {
-	if p.Opcode.Role() != packet.ReadRequest {
-		return p.Data
+// sizeOf is the size of a request, or of the largest response to a READ.
+func (h *Half) sizeOf(p *Packet) size {
+	switch {
+	case p.Opcode.Role() != packet.ReadRequest:
+		return size{clamp(p.Data), uint16(p.Opcode.HeadersLen())}
+	case h.mtu == 0:
+		return size{clamp(min(p.Message, maximum)), packet.AETHLen}
 	}
-	if h.mtu == 0 {
-		return min(p.Message, maximum)
-	}
-	return min(p.Message, h.mtu)
+	return size{clamp(min(p.Message, h.mtu)), packet.AETHLen}
 }
 
 // outstanding notes a request of a size.
-func (b *big) outstanding(psn, size uint32) {
-	if b.waiting == 0 && size > b.Passed {
-		b.psn, b.waiting = psn, size
+func (b *big) outstanding(psn uint32, of size) {
+	if b.waiting == (size{}) && of.data > 0 && of.sum() > b.Passed.sum() {
+		b.psn, b.waiting = psn, of
 	}
 }
 
 // delivered notes an ACK. latest is the last packet that it acknowledges, if known.
 func (b *big) delivered(acked uint32, latest *sent) {
-	if b.waiting != 0 && ahead(acked, b.psn) > 0 {
-		b.Passed, b.waiting = max(b.Passed, b.waiting), 0
+	if b.waiting != (size{}) && ahead(acked, b.psn) > 0 {
+		b.Passed, b.waiting = larger(b.Passed, b.waiting), size{}
 	}
 	if latest != nil {
-		b.Passed = max(b.Passed, uint32(latest.data))
+		b.Passed = larger(b.Passed, size{latest.data, uint16(latest.headers)})
 	}
 	if ahead(acked, b.again) > 0 {
 		b.attempts = 0
@@ -50,11 +62,11 @@ func (b *big) delivered(acked uint32, latest *sent) {
 }
 
 // stuck notes that a request of a size is sent again. asked: the responder has asked for just this one, which something behind it made it do.
-func (b *big) stuck(psn, size uint32, asked bool) {
+func (b *big) stuck(psn uint32, of size, asked bool) {
 	if b.attempts == 0 || b.again != psn {
 		b.again, b.attempts, b.heard = psn, 0, asked
 	}
-	if b.attempts++; b.attempts >= stuckTries && size > 0 && (b.Stuck == 0 || size < b.Stuck) {
-		b.Stuck = size
+	if b.attempts++; b.attempts >= stuckTries && of.data > 0 && (b.Stuck == (size{}) || of.sum() < b.Stuck.sum()) {
+		b.Stuck = of
 	}
 }

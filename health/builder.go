@@ -195,7 +195,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 			b.notes = append(b.notes, n)
 		}
 	}
-	b.verdicts = b.withoutCorrupted()
+	b.verdicts = b.withoutExplained()
 	if b.Ports != nil {
 		for i := range b.verdicts {
 			b.verdicts[i].inGateway()

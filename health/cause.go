@@ -25,6 +25,8 @@ func (o *episode) causeOf(h *Half) Cause {
 		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
+	case o.nak != 0 && o.flags&itself != 0 && h.farAway():
+		return NAKSequence
 	case o.nak != 0:
 		if most := o.longestReaction(h); most != 0 && o.at-o.nak > 2*most && o.silent >= h.silence() || h.slow(o.at-o.nak) { // it was lost, too
 			return TimeOut
@@ -461,13 +463,13 @@ func (h *Half) decide() {
 	again := d.packets >= 3 && d.rounds >= 2*d.packets // again and again, although each transmission was acknowledged
 	late := again || d.late.most(h)
 	if late {
-		d.late.moveToSpurious(h)
+		d.late.moveTo(h, Spurious)
 	}
 	const several = 4
 	timed := d.asked.alike() || d.silent.alike() || d.reacted.n >= several && d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
 	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number()              // and never was only a part of a READ missing
 	if again || proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
-		d.reads.moveToSpurious(h)
+		d.reads.moveTo(h, Spurious)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.
 	e := &d.elapsed
@@ -476,15 +478,22 @@ func (h *Half) decide() {
 	if h.clean.n >= enough {
 		alike = e.n >= enough && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
+	// One that waits many round trips before it times out doesn't begin too early: what was sent was lost, or the path stood still.
+	const patient = 8
 	early := alike || d.early.most(h)
-	if early {
-		d.early.moveToSpurious(h)
+	switch {
+	case early && !alike && h.clean.n >= enough && d.waited.least >= patient*h.clean.most:
+		d.early.moveTo(h, Unknown)
+		early = false
+	case early:
+		d.early.moveTo(h, Spurious)
+		d.took.merge(*e)
 		if h.clean.n < enough {
 			h.clean = *e
 		}
 	}
 	if early || late {
-		d.last.moveToSpurious(h)
+		d.last.moveTo(h, Spurious)
 	}
 }
 
@@ -493,13 +502,13 @@ func (d *doubt) most(h *Half) bool {
 	return (d.number() >= 2 || d.requests >= 16) && 2*d.requests >= h.Requests.Packets-min(h.Requests.Packets, h.AgainRequests.Packets)
 }
 
-// moveToSpurious counts episodes as spurious time-outs.
-func (d *doubt) moveToSpurious(h *Half) {
+// moveTo counts episodes as spurious time-outs, or with another cause.
+func (d *doubt) moveTo(h *Half, to Cause) {
 	for i, cause := range doubtful {
 		h.Retransmitted[cause].minus(d.sent[i])
-		h.Retransmitted[Spurious].plus(d.sent[i])
+		h.Retransmitted[to].plus(d.sent[i])
 		h.Episodes[cause] -= min(uint64(d.episodes[i]), h.Episodes[cause])
-		h.Episodes[Spurious] += uint64(d.episodes[i])
+		h.Episodes[to] += uint64(d.episodes[i])
 	}
 	h.AcksLost -= min(h.AcksLost, uint64(d.acks))
 	h.LostDownstream -= min(h.LostDownstream, uint64(d.lost))

@@ -256,7 +256,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		}
 	}
 	if returnsData(p.Opcode) {
-		h.reads.again(p, (h.next+h.loose)&packet.PSNMask)
+		h.reads.again(p, (h.next+h.loose)&packet.PSNMask, h.reach())
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
@@ -317,6 +317,9 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	r.n++
 	o := &r.list[r.n-1]
 	*o = r.opening(h, p, unseen, before)
+	if o.nak != 0 && o.flags&itself != 0 && o.at-o.nak > 100*ms {
+		h.slowly.add(o.at - o.nak)
+	}
 	o.cause = o.causeOf(h)
 	if r.begun++; o.cause == Unknown && !o.longEnough(h) && !(o.beyond != 0 && h.obeys(o.at-o.beyond)) {
 		r.unasked++

@@ -44,6 +44,7 @@ type Half struct {
 	after     int64  // ns between the beginnings of the QPs' connection before and of this one; 0: there was none, or it isn't known
 	msn       uint32 // the latest that the responder has sent, plus 1; 0: none
 	fell      int64  // when it was less than the one before
+	unpaged   uint64 // RNR NAKs to READs
 }
 
 const (
@@ -60,10 +61,11 @@ const (
 	goesBackN // the requester sends again what follows a packet, too
 	noRead    // the responder has refused a READ or ATOMIC
 	noOther   // or another request
+	midway    // it has waited for the answer to all that it had sent within a message
 )
 
 const (
-	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew
+	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew, unless it goes back over what was on its way
 	minimum = 256     // the smallest path MTU, and the largest
 	maximum = 4096
 )
@@ -93,7 +95,7 @@ func (h *Half) request(p *Packet) {
 			h.early.overtaken(h, p)
 		}
 		h.fresh(p)
-	case d < 0 && d >= -maxGap:
+	case d < 0 && d >= -h.reach():
 		if ahead(p.PSN, h.base) < 0 {
 			h.earlier(p)
 			break
@@ -105,6 +107,9 @@ func (h *Half) request(p *Packet) {
 	}
 	h.sent, h.Ended = p.Time, p.Time
 }
+
+// reach is how far a requester goes back at most: on a long path, more than maxGap may be on its way.
+func (h *Half) reach() int32 { return max(maxGap, h.most) }
 
 // begin follows from a packet on. What was sent before it isn't known.
 func (h *Half) begin(p *Packet) {
@@ -156,7 +161,7 @@ func (h *Half) fresh(p *Packet) {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}
 	h.most = max(h.most, ahead(h.next, h.answers.acked))
-	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
+	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && (w < maxGap || h.answers.at != 0) {
 		h.Window, h.turn = uint32(w), span{} // those before took longer than it seemed
 	}
 	if h.flags&answered != 0 {
@@ -174,6 +179,9 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	switch {
 	case outstanding == 0 && alone && h.repeat.clear(p.PSN-1):
 		h.turn.add(p.Time - acked)
+		if placeOf(p.Opcode)&first == 0 {
+			h.flags |= midway
+		}
 	case outstanding == 0 || h.flags&blocked != 0:
 		opened := (p.PSN - h.Window + h.psnsOf(p) - 1) & packet.PSNMask
 		at, ok := h.answers.since(opened) // the ACK that opened the window

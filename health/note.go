@@ -24,6 +24,7 @@ const (
 	NoteAddress   = "answered-from-another-address"
 	NoteDatagrams = "datagrams-without-answer"
 	NoteRejected  = "rejected-at-first"
+	NoteWindow    = "waits-for-acks"
 )
 
 // notes are those about one end's requests.
@@ -35,6 +36,9 @@ func (c *Connection) notes(i int) (all []Note) {
 	if h.OutOfOrder >= 3 && h.accepted() {
 		add(NoteReordered, "%d packets came late, behind packets that were sent after them; the receiver accepted them (no NAK, nothing sent again because of it), as with adaptive routing",
 			h.OutOfOrder)
+	}
+	if evidence, advice := c.window(i); evidence != "" && h.Ended-h.Begun < lasting {
+		add(NoteWindow, "%s; if it has more to send, %s", evidence, advice)
 	}
 	if h.EarlyAnswers > 0 {
 		add(NoteClocks, "answers are recorded up to %v before their requests: the clocks or queues of the capture differ, so round trips aren't measured", Duration(h.Lead))

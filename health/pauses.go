@@ -64,19 +64,25 @@ func (b *Builder) Say(v Verdict) { b.verdicts = append(b.verdicts, v) }
 // Note adds a note that doesn't follow from the connections.
 func (b *Builder) Note(n Note) { b.notes = append(b.notes, n) }
 
-// withoutCorrupted leaves out losses that are packets with a wrong ICRC: those were not lost, but dropped by their receiver or left out here.
-func (b *Builder) withoutCorrupted() []Verdict {
-	wrong := map[string]uint64{}
+// withoutExplained leaves out losses that are packets with a wrong ICRC: those were not lost, but dropped by their receiver or left out here; and those of which
+// ICMP says who discarded them, and why.
+func (b *Builder) withoutExplained() []Verdict {
+	corrupted, discarded := map[string]uint64{}, map[string]uint64{}
 	for _, v := range b.verdicts {
-		if v.Name == WrongICRC {
-			wrong[v.Subject] = v.Weight
+		switch v.Name {
+		case WrongICRC:
+			corrupted[v.Subject] = v.Weight
+		case Unreachable:
+			discarded[v.Subject] += v.Weight
 		}
 	}
 	return slices.DeleteFunc(b.verdicts, func(v Verdict) bool {
 		subject, _, _ := strings.Cut(v.Subject, ", ")
 		switch v.Name {
-		case LossUpstream, LossDownstream, NoAnswer, Unexplained:
-			return wrong[subject] >= v.Weight
+		case LossDownstream, Unexplained:
+			return max(corrupted[subject], discarded[subject]) >= v.Weight
+		case LossUpstream, NoAnswer:
+			return corrupted[subject] >= v.Weight
 		}
 		return false
 	})

@@ -58,8 +58,8 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, upTo uint32) {
-	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
+func (r *reads) again(p *Packet, upTo uint32, reach int32) {
+	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > reach {
 		r.from = p.PSN
 	}
 	r.asked, r.seen, r.upTo = p.Time, r.next, upTo
@@ -103,7 +103,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	r.follow(h, p)
 	d := ahead(p.PSN, r.next)
 	switch {
-	case !r.known, d > maxGap, d < -maxGap:
+	case !r.known, d > maxGap, d < -h.reach():
 		r.holes, r.known = holes{}, true
 	case d > 0:
 		if at&first != 0 && !r.inside {
@@ -244,7 +244,7 @@ func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
 	}
 	for i := range r.times {
 		t := &r.times[i]
-		if d := ahead(t.psn-1, p.PSN); d > 0 && d < maxGap && t.psn != 0 && t.at > after && (first == 0 || t.at < first) {
+		if d := ahead(t.psn-1, p.PSN); d > 0 && d <= h.reach() && t.psn != 0 && t.at > after && (first == 0 || t.at < first) {
 			first = t.at
 		}
 	}

@@ -12,13 +12,23 @@ type sent struct {
 	data uint16
 	asks bool // for an ACK
 	read bool
-	time int64
+	// headers are the bytes between the BTH and the payload.
+	headers uint8
+	time    int64
 }
 
 // add notes a request.
 func (r *recent) add(p *Packet) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), p.Time}
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), headersOf(p), p.Time}
 	r.at++
+}
+
+// headersOf is 0 for packets without a payload: a READ's size is that of its responses.
+func headersOf(p *Packet) uint8 {
+	if p.Data == 0 {
+		return 0
+	}
+	return uint8(p.Opcode.HeadersLen())
 }
 
 func clamp(bytes uint32) uint16 { return uint16(min(bytes, 1<<16-1)) }

@@ -136,7 +136,7 @@ func (c *Connection) sideOf(i int) Side {
 		Requester: i, Packets: h.Requests, Responses: h.Responses, GoodputBytes: h.Goodput, ReadBytes: h.ReadGoodput, Retransmitted: h.Retransmissions(),
 		LostUpstream: h.LostUpstream, LostDownstream: h.LostDownstream, AcksLost: h.AcksLost, DroppedHere: h.DroppedHere[0] + h.DroppedHere[1], NotCaptured: h.NotCaptured, Duplicates: h.Duplicates,
 		OutOfOrder: h.OutOfOrder, RNRNAKs: h.RNRNAKs, CE: h.CE, MessageP50: h.Sizes.Quantile(0.5), WindowPackets: h.Window, WindowBytes: h.WindowBytes,
-		StalledNS: h.Stalled, LargestDelivered: h.big.Passed, RTT: rttOf(&h.RTT, 0), ReadRTT: rttOf(&h.ReadRTT, 0),
+		StalledNS: h.Stalled, LargestDelivered: uint32(h.big.Passed.data), RTT: rttOf(&h.RTT, 0), ReadRTT: rttOf(&h.ReadRTT, 0),
 	}
 	if i == 0 && c.Datagram.Packets > 0 {
 		s.Packets = c.Datagram

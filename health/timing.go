@@ -7,6 +7,7 @@ type timing struct {
 	clean    span  // round trips of packets that were sent once, ns
 	turn     span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
 	naks     span  // the same from a NAK only
+	slowly   span  // from a NAK to when the requester goes back to just what it asks for, if that is long: a time-out, or a long path to it
 	implied  span  // and from a READ response beyond one that was missing
 	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
 	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
@@ -58,6 +59,11 @@ func (t *timing) obeys(after int64) bool {
 // obeyedBefore reports whether the requester had got a NAK when it went back before, so that it reacted to it then, and not now, much later than usual.
 func (t *timing) obeyedBefore(at, back, now int64) bool {
 	return t.naks.n > 1 && back-at >= t.naks.least && now-at > 4*t.naks.least+ms/4
+}
+
+// farAway reports whether the requester obeys NAKs late, as it is far: always after the same time, which isn't its time-out, as far as that is known.
+func (t *timing) farAway() bool {
+	return t.slowly.n > 1 && t.slowly.most-t.slowly.least < t.slowly.least/32 && (t.Interval.n == 0 || t.slowly.most < t.Interval.least*3/4)
 }
 
 // fastest is the least time in which the requester can go back because of what passes here, ns; 0: not known. What asks it to comes to it on one path: if one

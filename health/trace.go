@@ -203,11 +203,14 @@ func (t *Trace) missing(p *Packet, at int64, now, then uint64) {
 
 // place is the position of a PSN. A PSN far from those before it begins anew above them.
 func (t *Trace) place(psn uint32) int64 {
-	d := ahead(psn, t.latest)
+	d, reach := ahead(psn, t.latest), int32(maxGap)
+	if t.found != nil {
+		reach = t.found.Half[t.Requester].reach()
+	}
 	switch {
 	case !t.begun:
 		t.begun, t.at = true, 0
-	case d > maxGap || d < -maxGap:
+	case d > maxGap || d < -reach:
 		t.at++
 	case d > 0:
 		t.at += int64(d)

@@ -56,7 +56,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		case LossUpstream, LossDownstream, NoAnswer:
 			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
-			return has(ShortTimeOut) && h.rare(h.AcksLost)
+			return has(ShortTimeOut) && 2*h.AcksLost < h.Episodes[Spurious]
 		case Asymmetric:
 			return has(NoAnswer)
 		}
@@ -141,6 +141,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.spacing.n == 0 || h.spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
+	if h.doubts.took.n >= 3 { // nothing was lost, so that it is a round trip, perhaps on a longer path than those before
+		trip = max(trip, h.doubts.took.least)
+	}
 	when := fmt.Sprintf("every %v", Duration(every))
 	if every == 0 {
 		when = "too early"
@@ -174,18 +177,21 @@ func timeoutFor(rtt int64) int {
 func blackHole(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	b := &h.big
-	if b.Stuck < 512 || b.Passed >= b.Stuck || !b.heard && (b.Passed == 0 || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
+	if b.Stuck.data < 512 || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || b.Passed.data >= b.Stuck.data || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
 		return Verdict{}, false
 	}
 	passed := "smaller packets pass"
-	if b.Passed > 0 {
-		passed = fmt.Sprintf("those of up to %d bytes are", b.Passed)
+	switch {
+	case b.Passed.data >= b.Stuck.data:
+		passed = fmt.Sprintf("with %d bytes of headers fewer they are", b.Stuck.headers-b.Passed.headers)
+	case b.Passed.data > 0:
+		passed = fmt.Sprintf("those of up to %d bytes are", b.Passed.data)
 	}
 	return Verdict{
 		Name: BlackHole, Weight: h.Retransmissions().Packets + 1,
-		Evidence: fmt.Sprintf("no packet with %d bytes of payload or more was ever acknowledged, in spite of %d attempts; %s", b.Stuck, max(b.attempts, stuckTries), passed),
+		Evidence: fmt.Sprintf("no packet with %d bytes of payload or more was ever acknowledged, in spite of %d attempts; %s", b.Stuck.data, max(b.attempts, stuckTries), passed),
 		Advice: fmt.Sprintf("a link on the path has an MTU below %d bytes of IP: raise it there, or lower the path MTU of the QP (the interface's MTU at both hosts)",
-			b.Stuck+ipOverhead(c)),
+			b.Stuck.sum()+ipOverhead(c)),
 	}, true
 }
 
@@ -201,7 +207,8 @@ const LinkLocal = "a link-local address isn't routed: choose a GID with an IP ad
 
 func noAnswer(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.flags&oneWay != 0 || h.big.attempts < gaveUp || h.Responses.Packets > 0 && !(c.How == GaveUp && h.repeat.tries >= gaveUp) {
+	enough := h.big.attempts >= gaveUp && (h.Responses.Packets == 0 || c.How == GaveUp && h.repeat.tries >= gaveUp)
+	if h.flags&oneWay != 0 || !enough && !c.silent(i) {
 		return Verdict{}, false
 	}
 	peer := c.End[i^1].Addr.Netip()
@@ -233,6 +240,13 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 		Advice: advice + "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
 			"this one's, and its response's",
 	}, true
+}
+
+// silent reports whether the peer of an end has sent nothing for long, in spite of a few transmissions of a packet: a requester with a long time-out.
+func (c *Connection) silent(i int) bool {
+	h := &c.Half[i]
+	heard := max(h.answers.latest, h.reads.latest, c.Half[i^1].Ended, h.Begun)
+	return h.repeat.tries >= stuckTries-1 && h.big.attempts >= stuckTries-1 && ahead(h.answers.acked, h.repeat.latestPSN) <= 0 && h.Ended-heard >= idleAfter
 }
 
 func asymmetric(c *Connection, i int) (Verdict, bool) {
@@ -291,12 +305,18 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 	if h.RNRNAKs == 0 {
 		return Verdict{}, false
 	}
-	return Verdict{
+	v := Verdict{
 		Name: NotReady, Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
 		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages, and asked to wait for up to %v each time; %d packets were sent again",
 			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], Duration(h.repeat.wait), h.Retransmitted[RNR].Packets),
 		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait, and with an rnr_retry of 7 the requester never gives up",
-	}, true
+	}
+	if 2*h.unpaged > h.RNRNAKs {
+		v.Evidence = fmt.Sprintf("%v asked %d times to wait for up to %v (RNR NAK), most often before a READ, which needs no receive buffer: the pages of its memory weren't there (on-demand paging); "+
+			"%d packets were sent again", c.End[i^1].Addr.Netip(), h.RNRNAKs, Duration(h.repeat.wait), h.Retransmitted[RNR].Packets)
+		v.Advice = "register the memory at the responder without IBV_ACCESS_ON_DEMAND, or bring in its pages before (ibv_advise_mr)"
+	}
+	return v, true
 }
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
@@ -410,30 +430,39 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 }
 
 // windowLimit: a sender with few requests at a time waits for each round trip, and nothing is wrong with that. It is if it goes on for so long that there
-// must be much to send, at a small part of the rate at which it sends when it may.
+// must be much to send, at a small part of the rate at which it sends when it may. Before that, it is noted.
 func windowLimit(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
+	evidence, advice := c.window(i)
+	if evidence == "" || h.Ended-h.Begun < lasting {
+		return Verdict{}, false
+	}
+	return Verdict{Name: WindowLimit, Weight: h.Requests.Packets, Evidence: evidence, Advice: advice}, true
+}
+
+const lasting = 10_000 * ms
+
+// window says how a sender waits with a full window, and what it needs for more; "": it doesn't.
+func (c *Connection) window(i int) (evidence, advice string) {
+	h := &c.Half[i]
 	took := h.Ended - h.Begun
-	const leastRTT, trips, lasting = ms, 20, 10_000 * ms
+	const leastRTT, trips = ms, 20
 	trip := h.clean.mean
-	if h.turn.n > 0 && 2*(h.Messages[Send]+h.Messages[Write]) < h.Requests.Packets { // within a message, it waits for nothing but ACKs
+	if h.turn.n > 0 && h.flags&midway != 0 { // within a message, it waits for nothing but ACKs
 		trip += h.turn.least
 	}
-	if h.Window < 2 || h.clean.n < 8 || trip < leastRTT || took < max(lasting, trips*trip) || h.Stalled*5 < took*4 {
-		return Verdict{}, false
+	if h.Window < 2 || h.clean.n < 8 || trip < leastRTT || took < trips*trip || h.Stalled*5 < took*4 {
+		return "", ""
 	}
 	if again := h.Retransmissions().Packets; again*100 > h.Requests.Packets || c.Half[i^1].Goodput*10 > h.Goodput {
-		return Verdict{}, false
+		return "", ""
 	}
 	goodput := float64(h.Goodput + h.ReadGoodput)
 	has, could := goodput*8e9/float64(took), goodput*8e9/float64(max(took-h.Stalled, 1))
-	return Verdict{
-		Name: WindowLimit, Weight: h.Requests.Packets,
-		Evidence: fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",
+	return fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",
 			h.Window, units.Size(h.WindowBytes), Duration(trip), units.Rate(has), percent(uint64(h.Stalled), uint64(took)), units.Rate(could)),
-		Advice: fmt.Sprintf("allow more on its way: at least %s (more or longer work requests, a deeper send queue, perftest's -t, more QPs; for READ a larger max_rd_atomic)",
-			units.Size(uint64(could/8*float64(trip)/1e9))),
-	}, true
+		fmt.Sprintf("allow more on its way: at least %s (more or longer work requests, a deeper send queue, perftest's -t, more QPs; for READ a larger max_rd_atomic)",
+			units.Size(uint64(could/8*float64(trip)/1e9)))
 }
 
 func incomplete(c *Connection, i int) (Verdict, bool) {

@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -182,11 +183,11 @@ func outlived(s *story) *Report {
 	return s.report(nil, c)
 }
 
-// windows sends two packets, each with an opcode, which are acknowledged soon, and the next ones 40 ms later.
-func windows(opcode packet.Opcode) func(s *story) *Report {
+// windows sends two packets, each with an opcode, which are acknowledged soon, and the next ones 40 ms later, so many times.
+func windows(opcode packet.Opcode, times uint32) func(s *story) *Report {
 	return func(s *story) *Report {
 		c := s.connection(1, 2)
-		for psn := uint32(0); psn < 600; psn += 2 {
+		for psn := uint32(0); psn < 2*times; psn += 2 {
 			s.now += 40 * ms
 			for n := range uint32(2) {
 				c.Observe(0, &Packet{Time: s.now + int64(n), PSN: psn + n, Len: 1100, Data: 1024, Opcode: opcode, AckReq: true})
@@ -195,6 +196,19 @@ func windows(opcode packet.Opcode) func(s *story) *Report {
 		}
 		return s.report(nil, c)
 	}
+}
+
+// pauses sends messages of four packets, 40 ms apart, for 12 s. Each is acknowledged at once.
+func pauses(s *story) *Report {
+	c := s.connection(1, 2)
+	for psn := uint32(0); psn < 1200; psn += 4 {
+		s.now += 40 * ms
+		for n, opcode := range []packet.Opcode{packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCWriteMiddle, packet.RCWriteLast} {
+			c.Observe(0, &Packet{Time: s.now + int64(n), PSN: psn + uint32(n), Len: 1100, Data: 1024, Opcode: opcode, AckReq: n == 3})
+		}
+		s.answer(c, 5*us, psn+3, 0x1f)
+	}
+	return s.report(nil, c)
 }
 
 // again sends the same packets after each time-out, of which the first one passes every other time, and no answer does.
@@ -281,6 +295,79 @@ func limited(s *story) *Report {
 	return s.report(nil, c)
 }
 
+// answeredLate is a packet that is acknowledged once it was sent four times.
+func answeredLate(s *story) *Report {
+	r := silence(4, 17_000*ms, true)(s)
+	r.Verdicts = slices.DeleteFunc(r.Verdicts, func(v Verdict) bool { return v.Name == LossDownstream })
+	return r
+}
+
+// pages has READs whose responder brings in the pages first.
+func pages(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	for range 5 {
+		s.now += 2 * ms
+		c.Observe(0, &Packet{Time: s.now, PSN: 16, Len: 74, Message: 1024, Opcode: packet.RCReadRequest, AckReq: true})
+		s.answer(c, 20*us, 16, 0x2e)
+	}
+	return s.report(nil, c)
+}
+
+// farAway has 100,000 packets on their way when a NAK asks for the eleventh.
+func farAway(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	const from, n, lost = 16, 100_000, 10
+	for round := range uint32(2) {
+		for psn := from + lost*round; psn < from+n; psn++ {
+			s.send(c, us/4, psn)
+		}
+		if round == 0 {
+			s.answer(c, us, from+lost, 0x60)
+		}
+	}
+	s.answer(c, 20*us, from+n-1, 0x1f)
+	return s.report(nil, c)
+}
+
+// lateNAKs is seen near the responder, 300 ms from the requester, which goes back to the third of 16 packets twice.
+func lateNAKs(s *story) *Report {
+	c := s.connection(1, 2)
+	s.exchange(c, 0, 16, 20*us, 10*us)
+	for psn := uint32(16); psn < 48; psn += 16 {
+		for _, from := range []uint32{psn, psn + 2} {
+			s.now += 300 * ms
+			for n := from; n < psn+16; n++ {
+				s.send(c, us, n)
+			}
+			if from == psn {
+				s.answer(c, 5*us, psn+2, 0x60)
+			}
+		}
+		s.answer(c, 5*us, psn+15, 0x1f)
+	}
+	return s.report(nil, c)
+}
+
+// TestSaidOtherwise: what a verdict says of READs that are refused, and that a window that limits for less than 10 s is noted.
+func TestSaidOtherwise(t *testing.T) {
+	r := pages(&story{now: ms})
+	if len(r.Verdicts) != 1 || r.Verdicts[0].Name != NotReady || !strings.Contains(r.Verdicts[0].Evidence, "on-demand paging") {
+		t.Errorf("READs that wait for pages: %+v", r.Verdicts)
+	}
+	if r = farAway(&story{now: ms}); r.Summary.Retransmitted.Packets != 99_990 {
+		t.Errorf("100,000 packets were on their way, and 99,990 are sent again: %+v", r.Summary.Totals)
+	}
+	if r = lateNAKs(&story{now: ms}); r.Summary.Causes["nak-sequence-error"].Packets != 2*14 || r.Summary.LostDownstream != 2 {
+		t.Errorf("NAKs that are obeyed 300 ms later: %+v", r.Summary.Totals)
+	}
+	r = windows(packet.RCWriteMiddle, 100)(&story{now: ms})
+	if len(r.Verdicts) > 0 || len(r.Notes) != 1 || r.Notes[0].Name != NoteWindow {
+		t.Errorf("a window for 4 s: verdicts %+v, notes %+v; want a note", r.Verdicts, r.Notes)
+	}
+}
+
 // TestEachVerdict: each of these is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
 	for _, c := range []struct {
@@ -300,6 +387,8 @@ func TestEachVerdict(t *testing.T) {
 		{"RNR NAK, then the packet again", NotReady, refusalOf(0x2c, ms)},
 		{"NAK sequence error, then the packet again: it was lost, the receiver was ready", LossDownstream, refusalOf(0x60, ms)},
 		{"no answer to six attempts", NoAnswer, silence(6, 20*ms, false)},
+		{"no answer to three time-outs of 17 s", NoAnswer, silence(4, 17_000*ms, false)},
+		{"an answer after three time-outs of 17 s", "", answeredLate},
 		{"one attempt, answered", "", silence(1, 20*ms, true)},
 		{"NAK remote access error", Refused, refusalOf(0x62, 0)},
 		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
@@ -310,8 +399,9 @@ func TestEachVerdict(t *testing.T) {
 		{"few small packets passed, and then nothing: the peer may be down", NoAnswer, large(4, 0)},
 		{"a large packet for which no buffer was there has come", NotReady, large(4, 0x2c)},
 		{"no answer to time-outs of 2.5 ms", NoAnswer, silence(8, 5*ms/2, false)},
-		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle)},
-		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly)},
+		{"a window on a long path, seen near the responder", WindowLimit, windows(packet.RCWriteMiddle, 300)},
+		{"a sender that pauses for 40 ms after each message", "", pauses},
+		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly, 300)},
 		{"CNPs to a sender that does not slow down, and more after its last packet", IgnoresCNP, outlived},
 		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
 		{"CNPs to a sender that waits for ACKs most of the time", "", limited},

@@ -18,6 +18,8 @@ type classic struct {
 	snap  uint32 // bytes of a frame that may be recorded, as the file says
 	near  int64  // time of the latest record, ns since 1970; 0: there is none
 	extra int    // bytes behind a record's header (Alexey Kuznetzov's format)
+	// misnamed: the times are in nanoseconds, although the header says microseconds, as the first record shows.
+	misnamed bool
 }
 
 const (
@@ -49,8 +51,16 @@ func newClassic(from *input) (*classic, error) {
 		r.snap = MaxFrame
 	}
 	r.link = layers.LinkType(r.order.Uint32(b[20:]) & 0xffff) // above: whether frames have a frame check sequence
+	if b, _ = from.Peek(fileHeader + recordHeader); len(b) > fileHeader+4+4 && r.units > 1 {
+		if fraction := int64(r.order.Uint32(b[fileHeader+4:])); fraction*r.units > latestFraction && fraction < second {
+			r.units, r.misnamed = 1, true
+		}
+	}
 	return r, from.Discard(fileHeader)
 }
+
+// latestFraction of a second is the largest that a record may have: some programs carry nothing over.
+const latestFraction = 2 * second
 
 // orderOf is the byte order of a pcap file that begins with b; nil if it is none.
 func orderOf(b []byte) binary.ByteOrder {
@@ -92,7 +102,7 @@ func (r *classic) next(to *record) error {
 	if length > min(to.length, r.snap) || to.length > MaxFrame || far(to.at, r.near) { // possible, but it is rather damage if no record follows
 		if next, _ := r.from.Peek(to.size + recordHeader); len(next) == to.size+recordHeader && !begins(next[to.size:]) {
 			var behind record
-			if _, err = r.head(next[to.size:], &behind); err != nil || far(behind.at, to.at) || behind.length > MaxFrame {
+			if _, err = r.head(next[to.size:], &behind); err != nil || far(behind.at, to.at) && (r.near == 0 || far(behind.at, r.near)) || behind.length > MaxFrame {
 				return errors.New("its record is none, by what follows it")
 			}
 			b = next[:to.size]
@@ -111,7 +121,7 @@ func (r *classic) head(b []byte, to *record) (length uint32, err error) {
 		return 0, errors.New("the header of its record has only zeros, as after a crash or on a full disk")
 	case length > MaxFrame:
 		return 0, fmt.Errorf("its record has %d bytes, expected at most %d", length, MaxFrame)
-	case fraction >= second && seconds == 0 || fraction > 2*second:
+	case fraction >= second && seconds == 0 || fraction > latestFraction:
 		return 0, errors.New("the fraction of its time is more than a second")
 	}
 	to.length = r.order.Uint32(b[12:])

@@ -62,6 +62,8 @@ var foreign = []struct {
 	{0, "PK\x03\x04", "it is a zip archive; use unzip -p FILE NAME | cnpgate ... -"},
 	{257, "ustar", "it is a tar archive; use tar -xOf FILE NAME | cnpgate ... -"},
 	{0, "snoop\x00", "it is a snoop file; " + convert},
+	{0, "\xd5\xc3\xb2\xa1", "it has Arkime's short headers of records (simpleShortHeader), which no other program reads; let Arkime export it as pcap"},
+	{0, "\x12\xcb\xe2\xa1", "it has netsniff-ng's own headers of records; netsniff-ng --in FILE --out NEW -T 0xa1b23c4d converts it"},
 	{0, "GMBU", "it is a Network Monitor file; " + convert},
 	{0, "RTSS", "it is a Network Monitor file; " + convert},
 }

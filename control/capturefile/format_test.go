@@ -91,6 +91,8 @@ func TestForeign(t *testing.T) {
 		{"tar in gzip", "uncompressed by gzip: it is a tar archive", gzipped(t, tar)},
 		{"zstd in gzip", "it is compressed twice", gzipped(t, zstandard(t, three()))},
 		{"snoop", "editcap -F pcapng", []byte("snoop\x00\x00\x00rest")},
+		{"Arkime", "let Arkime export it", []byte("\xd5\xc3\xb2\xa1\x02\x00\x04\x00rest")},
+		{"netsniff-ng", "-T 0xa1b23c4d", []byte("\x12\xcb\xe2\xa1\x02\x00\x04\x00rest")},
 		{"text", "it is text", []byte("12:00:01.0 IP 10.0.0.1.49152 > 10.0.0.2.4791: UDP, length 1024\n")},
 		{"nothing", "it has 0 bytes", nil},
 		{"one byte", "it has 1 bytes", []byte{0xd4}},

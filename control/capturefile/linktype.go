@@ -21,13 +21,15 @@ const (
 	linkIPv6  = 229
 	linkNFLOG = 239 // Linux netfilter's log
 	linkSLL2  = 276 // Linux cooked capture, version 2
+	linkEDSA  = 285 // Ethernet, with the tag of a switch that Linux runs on
 )
 
 // linkNames are the names of link types that captures of networks may have, besides those that layers names.
 var linkNames = map[layers.LinkType]string{
 	linkNull: "NULL", linkPPP: "PPP", linkRaw12: "RAW", linkRaw14: "RAW", linkRaw: "RAW", linkLoop: "LOOP", linkSLL: "LINUX_SLL", linkERF: "ERF", linkIPv4: "IPV4", linkIPv6: "IPV6",
-	linkNFLOG: "NFLOG", linkSLL2: "LINUX_SLL2", layers.LinkTypeEthernet: "EN10MB", 104: "C_HDLC", 105: "IEEE802_11", 127: "IEEE802_11_RADIO", 147: "USER0", 187: "BLUETOOTH_HCI_H4", 189: "USB_LINUX", 192: "PPI",
-	195: "IEEE802_15_4", 220: "USB_LINUX_MMAPPED", 247: "INFINIBAND", 249: "USBPCAP", 253: "NETLINK",
+	linkNFLOG: "NFLOG", linkSLL2: "LINUX_SLL2", linkEDSA: "DSA_TAG_EDSA", layers.LinkTypeEthernet: "EN10MB", 104: "C_HDLC", 105: "IEEE802_11", 127: "IEEE802_11_RADIO", 147: "USER0", 187: "BLUETOOTH_HCI_H4", 189: "USB_LINUX", 192: "PPI",
+	178: "JUNIPER_ETHERNET", 195: "IEEE802_15_4", 220: "USB_LINUX_MMAPPED", 247: "INFINIBAND", 249: "USBPCAP", 252: "WIRESHARK_UPPER_PDU", 253: "NETLINK", 258: "PKTAP",
+	281: "DSA_TAG_BRCM", 282: "DSA_TAG_BRCM_PREPEND", 284: "DSA_TAG_DSA",
 }
 
 // linkName is such as "link type 197 (ERF)".
@@ -41,7 +43,7 @@ func linkName(t layers.LinkType) string {
 // readable reports whether frames of a link type can be read.
 func readable(t layers.LinkType) bool {
 	switch t {
-	case layers.LinkTypeEthernet, linkNull, linkPPP, linkRaw12, linkRaw14, linkRaw, linkLoop, linkSLL, linkERF, linkIPv4, linkIPv6, linkNFLOG, linkSLL2:
+	case layers.LinkTypeEthernet, linkNull, linkPPP, linkRaw12, linkRaw14, linkRaw, linkLoop, linkSLL, linkERF, linkIPv4, linkIPv6, linkNFLOG, linkSLL2, linkEDSA:
 		return true
 	}
 	return false
@@ -55,7 +57,7 @@ func (c *Reader) translate(f *Frame, link layers.LinkType, order binary.ByteOrde
 	b := f.Octets
 	header, etherType, from := 0, uint16(0), []byte(nil) // header: its length
 	switch {
-	case link == layers.LinkTypeEthernet:
+	case link == layers.LinkTypeEthernet, link == linkEDSA:
 		return
 	case !readable(link):
 		f.Octets, f.Unread = nil, linkName(link)
@@ -102,7 +104,7 @@ func (c *Reader) translate(f *Frame, link layers.LinkType, order binary.ByteOrde
 // erfFrame is the Ethernet frame in a record of the Extensible Record Format: a header of 16 octets, whose type is the ninth; extension headers of 8, while the
 // highest bit of the type before them is set; and for Ethernet two octets of padding. length is that of the record.
 func erfFrame(b []byte, length uint32) ([]byte, uint32) {
-	const header, extension, padding, more, ethernetType, colored, wireLength = 16, 8, 2, 0x80, 2, 11, 14
+	const header, extension, padding, more, wireLength = 16, 8, 2, 0x80, 14
 	if len(b) < header {
 		return nil, length
 	}
@@ -111,7 +113,12 @@ func erfFrame(b []byte, length uint32) ([]byte, uint32) {
 		next = b[at]
 	}
 	at += padding
-	if kind &^= more; kind != ethernetType && kind != colored || at > len(b) {
+	switch kind &^ more {
+	case 2, 11, 16, 20: // Ethernet; with a color; with one and the stream of a DSM; with one and a hash
+	default:
+		return nil, length
+	}
+	if at > len(b) {
 		return nil, length
 	}
 	frame, wire := b[at:], uint32(binary.BigEndian.Uint16(b[wireLength:])) // with the frame check sequence, or without

@@ -46,24 +46,11 @@ func (h *byTime) Pop() any {
 	return last
 }
 
-// Sort makes Next return frames in the order of their timestamps, as far as 65,536 frames, 64 MB and within a file 10 seconds allow. It must be called before the first
-// Next, with what Disorder says of a reader that has read the whole capture: time counts from the earliest frame.
-func (c *Reader) Sort(earlier int64) { c.window, c.shift = &window{}, earlier }
-
 // Shift adds so many ns to the times of each place (Places), of which none may be less than 0. It must be called together with Sort.
 func (c *Reader) Shift(by []int64) { c.shifts = by }
 
 // Late is how many of the frames read so far were too far behind to be sorted.
 func (c *Reader) Late() int { return c.late }
-
-// Disorder is how many of the frames read so far have earlier timestamps than one before them, and how much earlier than the first frame the earliest one
-// is, ns; 0 if the clock was set back. It wasn't if the file ends where it begins: files of a ring buffer were joined in another order than that of time.
-func (c *Reader) Disorder() (frames int, earlier int64) {
-	if joins := c.ended <= 0 && c.ended > -windowTime; c.earlier > windowTime && c.appended == 0 && !joins {
-		return c.backwards, 0
-	}
-	return c.backwards, c.earlier
-}
 
 // sorted returns the earliest frame that waits, once enough do.
 func (c *Reader) sorted() (Frame, error) {

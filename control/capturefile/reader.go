@@ -48,11 +48,11 @@ type Reader struct {
 	scratch   []byte
 	first     int64 // ns since 1970
 	latest    int64
-	appended  int // files behind the first one
-	jumps     int // times when the clock went far ahead, or nothing was captured
-	backwards int // frames with earlier timestamps than a frame before them
-	earlier   int64
-	ended     int64    // time of the latest frame, since the first one
+	appended  int      // files behind the first one
+	jumps     int      // times when the clock went far ahead, or nothing was captured
+	backwards int      // frames with earlier timestamps than a frame before them
+	raw       int64    // the latest time, as the file has it
+	ended     int64    // that of the latest frame
 	shift     int64    // ns that are added to times
 	damage    *Damaged // the first damaged record behind which others were found
 	damages   int
@@ -61,6 +61,10 @@ type Reader struct {
 	shifts    []int64 // ns that are added to times, by place
 	window    *window // nil: the order of the file is kept
 	late      int     // frames that were too far behind to be sorted
+	untimed   int     // frames of which the file doesn't say the time: they have that of the frame before
+	clocks    []clock // by place
+	// corrections of the times of a sorted capture, by place.
+	corrections []*correction
 }
 
 // source reads the records of a file.
@@ -153,7 +157,7 @@ func (c *Reader) next() (Frame, error) {
 	if at < len(c.shifts) {
 		shift += c.shifts[at]
 	}
-	f := Frame{Time: c.note(r, shift), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
+	f := Frame{Time: c.note(r, at, shift), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
 	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link, c.source.byteOrder())
 	}
@@ -180,21 +184,32 @@ func (c *Reader) read(r *record) (start int, err error) {
 	}
 }
 
-// note counts a frame, and returns its time, to which a sorted capture's has so many ns added.
-func (c *Reader) note(r *record, shift int64) int64 {
+// note counts a frame of a place, and returns its time, to which a sorted capture's has so many ns added.
+func (c *Reader) note(r *record, place int, shift int64) int64 {
 	if c.Frames == 0 {
 		c.first = r.at
 		c.First = time.Unix(0, r.at).UTC()
 	}
 	at := r.at - c.first
+	if r.at == 0 && c.Frames > 0 {
+		at = c.ended
+		c.untimed++
+	}
 	c.ended = at
-	switch {
-	case at < c.latest:
+	if at < c.raw {
 		c.backwards++
-	case at-c.latest > longPause && c.Frames > 0:
+	}
+	c.raw = max(c.raw, at)
+	for place >= len(c.clocks) {
+		c.clocks = append(c.clocks, clock{})
+	}
+	c.clocks[place].note(at)
+	if place < len(c.corrections) && c.corrections[place] != nil {
+		at = c.corrections[place].of(at)
+	}
+	if at-c.latest > longPause && c.Frames > 0 {
 		c.jumps++
 	}
-	c.earlier = max(c.earlier, -at)
 	c.latest = max(c.latest, at)
 	c.Frames++
 	c.Longest = max(c.Longest, len(r.octets))
@@ -230,9 +245,14 @@ func (c *Reader) Warnings() []string {
 		warn(true, "damaged places: %d, the first at frame %d, near byte %d: %v; bytes left out: %d; frames in them count as not captured", c.damages, d.Frame, d.At, d.Err, c.leftOut)
 	}
 	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
+	if f, ok := c.source.(*classic); ok {
+		warn(f.misnamed, "its times are in nanoseconds, although its header says microseconds (0xa1b2c3d4, not 0xa1b23c4d)")
+	}
 	switch {
 	case c.window == nil:
 		warn(c.backwards > 0, "%d frames have earlier timestamps than frames before them; their time is set to the latest one so far", c.backwards)
+	case c.clockSaid() != "":
+		warn(true, "%d frames have earlier timestamps than frames before them: %s; times follow the order of the file", c.backwards, c.clockSaid())
 	case c.late == 0:
 		warn(true, "%d frames have earlier timestamps than frames before them; it was sorted by time", c.backwards)
 	default:
@@ -240,6 +260,7 @@ func (c *Reader) Warnings() []string {
 			"so far; sort the file (reordercap), or correct its clocks (editcap -t)", c.backwards, c.late)
 	}
 	warn(c.jumps > 0, "its time jumps ahead by more than %v, %d times: the clock was set, or nothing was captured", time.Duration(longPause), c.jumps)
+	warn(c.untimed > 0 && c.latest > 0, "%d frames have no timestamp; they count as captured at the time of the frame before", c.untimed)
 	warn(c.Frames > 1 && c.latest == 0 && c.backwards == 0, "all its frames have the same timestamp")
 	return all
 }

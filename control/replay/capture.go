@@ -28,10 +28,9 @@ type Capture struct {
 	file      *os.File // from, if it is Close's to close
 	temporary bool     // the file is a copy of a stream
 	reader    *capturefile.Reader
-	damaged   bool   // it has a record, or compressed data, that can't be read
-	disorder  int    // frames with earlier timestamps than one before them: the capture is sorted
-	earlier   int64  // ns
-	lost      uint64 // frames that were dropped while it was captured
+	damaged   bool              // it has a record, or compressed data, that can't be read
+	order     capturefile.Order // if frames have earlier timestamps than one before them, the capture is sorted
+	lost      uint64            // frames that were dropped while it was captured
 	places    []string
 	shifts    []int64 // ns that are added to times, by place; nil: none
 }
@@ -122,12 +121,15 @@ func (c *Capture) survey(progress func(frames int)) error {
 	if err := c.readAll(progress); err != nil {
 		return err
 	}
-	if c.disorder, c.earlier = c.reader.Disorder(); c.disorder > 0 {
+	if c.order = c.reader.Order(); c.order.Disordered > 0 {
+		if err := c.settleOrder(); err != nil {
+			return err
+		}
 		if err := c.readAll(progress); err != nil {
 			return err
 		}
 	}
-	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.earlier)), c.reader.Frames, c.reader.Longest
+	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.reader.Earlier())), c.reader.Frames, c.reader.Longest
 	c.places, c.lost = c.reader.Places(), c.reader.Lost
 	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
 	return c.rewind()
@@ -160,11 +162,19 @@ func (c *Capture) rewind() (err error) {
 	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.disorder > 0 || c.shifts != nil) {
-		c.reader.Sort(c.earlier)
+	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.order.Disordered > 0 || c.shifts != nil) {
+		c.reader.Sort(c.order)
 		c.reader.Shift(c.shifts)
 	}
 	return err
+}
+
+// shift is what is added to the times of a place, ns.
+func (c *Capture) shift(place int) int64 {
+	if c.shifts == nil {
+		return 0
+	}
+	return c.shifts[place]
 }
 
 // outputs writes the frames that leave the gateway to two captures, with the time of departure.

@@ -122,14 +122,29 @@ var cases = map[string]answer{
 	"sll.pcap":                 lossy2(""),
 	"sll2.pcap":                lossy2(""),
 	"sll2_vlan.pcap":           lossy2(""),
-	"sll2_twice.pcap":          {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},
+	// Clocks: of a NIC and of its host, set back by a second, and nanoseconds in a file of microseconds. Files that overlap; fragments of a mirror.
+	"tai37.pcap":       lossy2Of(54, "two clocks, 37s apart"),
+	"leap1s.pcap":      lossy2Of(15, "the clock was set back"),
+	"ns_in_us.pcap":    lossy2Of(54, "in nanoseconds"),
+	"erf_color20.pcap": lossy2Of(54, ""),
+	"erspan_frag.pcap": lossy2Of(54, ""),
+	"overlap_cat.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(54), lost: 2, warning: "1 more files"},
+	// Packets with a RETH are too long; two hosts with one address; a longer path; a peer that is silent while a long time-out ends three times.
+	"mtu_reth.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"nak-sequence-error": 4, "time-out": 16}, lost: 1, says: "with 16 bytes of headers fewer"},
+	"dup_ip.pcap":     {verdicts: []string{health.Unreachable}, causes: map[string]uint64{"unknown": 896}, says: "896 packets"},
+	"rtt_step.pcap":   {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 200}, says: "at an RTT of 30 ms"},
+	"retry3of22.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 192}, says: "none of 4 transmissions"},
+	"sll2_twice.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }
 
 // lossy2 is the answer to the capture that most files hold: two packets are lost behind, and 88 are sent again.
-func lossy2(warning string) answer {
-	return answer{verdicts: []string{health.LossDownstream}, causes: byNAK(88), lost: 2, warning: warning}
+func lossy2(warning string) answer { return lossy2Of(88, warning) }
+
+// lossy2Of is the same of one in which so many are sent again.
+func lossy2Of(again uint64, warning string) answer {
+	return answer{verdicts: []string{health.LossDownstream}, causes: byNAK(again), lost: 2, warning: warning}
 }
 
 // TestCases: captures of what operators reported are answered rightly, and nothing else is said.

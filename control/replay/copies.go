@@ -61,8 +61,10 @@ type between struct {
 
 // copied says which of the packets between two hosts are copies.
 type copied struct {
-	drops map[view]bool
+	drops map[view]extent // while another view has the same packets
 	again bool
+	// inFile: the same frames are there again, with the same times to the nanosecond.
+	inFile bool
 	// sequences are the next PSNs of those that come first, and of the copies, by direction, QP, role and tenant.
 	sequences map[uint64]sequence
 	lag       [2]int64   // ns between a packet and its copy in the same view, by direction
@@ -76,13 +78,18 @@ type copied struct {
 
 type sequence struct{ first, copies uint32 }
 
+// extent is from the first packet of a view to its last one.
+type extent struct{ from, to int64 }
+
 // copies finds copies, and then leaves them out.
 type copies struct {
 	coarse uint64
 	pairs  map[[2]packet.Addr]*between
 	views  []view
-	turns  []turns // by flow, of the first pass
-	any    bool    // there are copies to leave out
+	spans  []extent // of the views
+	latest int      // the view of the latest packet
+	turns  []turns  // by flow, of the first pass
+	any    bool     // there are copies to leave out
 	recent [][8]passing
 }
 
@@ -144,6 +151,7 @@ func (c *copies) sample(f *dissect.Packet, place int, flow flowtable.Index, numb
 	if p.Opcode == packet.CNP || p.DestQP <= packet.GSIQP {
 		return
 	}
+	c.span(viewOf(place, p), now)
 	const window, one = 1 << 14, 8
 	crossed := number/window%one == 0 && flow != flowtable.None && c.turns[flow].note(p)
 	quick := splitmix.Mix(uint64(p.DestQP)<<32 | uint64(p.PSN))
@@ -173,7 +181,7 @@ func (c *copies) sample(f *dissect.Packet, place int, flow flowtable.Index, numb
 	seen := all[hash]
 	if len(seen) < timesEach {
 		hops := health.Read(f.Real, p, now).Hops
-		all[hash] = append(seen, sighting{c.number(viewOf(place, p)), now, hops, idOf(f.Real, p)})
+		all[hash] = append(seen, sighting{c.latest, now, hops, idOf(f.Real, p)})
 	}
 	for len(all) > samplesEach {
 		mask := o.masks[direction]<<1 | 1
@@ -188,15 +196,18 @@ func refuses(b []byte, p *packet.Parsed) bool {
 	return p.Opcode.Role() == packet.Response && !p.Opcode.HasPayload() && at < len(b) && b[at]&0x20 != 0
 }
 
-func (c *copies) number(v view) int {
-	if i := slices.Index(c.views, v); i >= 0 {
-		return i
+// span notes when a view has a packet.
+func (c *copies) span(v view, now int64) {
+	if len(c.views) == 0 || c.views[c.latest] != v {
+		if c.latest = slices.Index(c.views, v); c.latest < 0 {
+			if c.latest = len(c.views); c.latest == 1<<10 {
+				c.latest--
+			} else {
+				c.views, c.spans = append(c.views, v), append(c.spans, extent{now, now})
+			}
+		}
 	}
-	if len(c.views) == 1<<10 {
-		return len(c.views) - 1
-	}
-	c.views = append(c.views, v)
-	return len(c.views) - 1
+	c.spans[c.latest].to = now
 }
 
 // note follows a packet, and reports whether two sequences come by turns.
@@ -232,7 +243,7 @@ func (c *copies) known() bool { return c.turns == nil }
 // decide says what is copied, and reports whether anything is.
 func (c *copies) decide() bool {
 	for _, o := range c.pairs {
-		c.any = o.decide(c.views) || c.any
+		c.any = o.decide(c.views, c.spans) || c.any
 	}
 	c.turns = nil
 	return c.any
@@ -280,8 +291,8 @@ func (o *between) tally(views []view) []*tally {
 // twoTenants reports whether views differ by nothing but a VLAN or VNI.
 func twoTenants(a, b view) bool { return a.l3 == b.l3 && a.scope != b.scope }
 
-// decide keeps the views that have both directions and the most packets first, and drops those that have the same packets.
-func (o *between) decide(views []view) bool {
+// decide keeps the views that have both directions and the most packets first, and drops those that have the same packets, as long as they may.
+func (o *between) decide(views []view, spans []extent) bool {
 	var kept []int
 	for _, t := range o.tally(views) {
 		at := slices.IndexFunc(kept, func(u int) bool { return t.with[u] >= fewSamples && 4*t.with[u] >= t.seen })
@@ -289,17 +300,20 @@ func (o *between) decide(views []view) bool {
 			kept = append(kept, t.view)
 			continue
 		}
+		apart, differs := o.apart(kept[at], t.view)
 		if o.decided.drops == nil {
-			o.decided = copied{drops: map[view]bool{}, kept: views[kept[at]], of: views[t.view], apart: o.apart(kept[at], t.view)}
+			o.decided = copied{drops: map[view]extent{}, kept: views[kept[at]], of: views[t.view], apart: apart}
 		}
-		o.decided.drops[views[t.view]] = true
+		o.decided.drops[views[t.view]] = extent{spans[kept[at]].from + apart - differs, spans[kept[at]].to + apart + differs}
 	}
 	return o.again(kept) || o.decided.drops != nil
 }
 
-// apart is how far the clock of a view is ahead of that of another: the mean of both directions, so that the time of the path between counts for nothing.
-func (o *between) apart(from, to int) int64 {
-	var sum, n int64
+// apart is how far the clock of a view is ahead of that of another: the mean of both directions, so that the time of the path between counts for nothing; and
+// by how much that differs from packet to packet, at most.
+func (o *between) apart(from, to int) (mean, differs int64) {
+	var each []int64
+	n := int64(0)
 	for _, samples := range o.samples {
 		var all []int64
 		for _, seen := range samples {
@@ -310,10 +324,15 @@ func (o *between) apart(from, to int) int64 {
 			}
 		}
 		if len(all) > 0 {
-			sum, n = sum+median(all), n+1
+			mean, n = mean+median(all), n+1
+			each = append(each, all...)
 		}
 	}
-	return sum / max(n, 1)
+	mean /= max(n, 1)
+	for _, lag := range each {
+		differs = max(differs, lag-mean, mean-lag)
+	}
+	return mean, differs
 }
 
 func median(all []int64) int64 {
@@ -326,6 +345,7 @@ func (o *between) again(kept []int) bool {
 	packets, twice, proven, elsewhere := 0, 0, 0, 0
 	var lags [2][timesEach][]int64
 	ids := map[uint16]bool{}
+	exact, fine := true, false
 	for d, samples := range o.samples {
 		for _, seen := range samples {
 			seen = slices.DeleteFunc(slices.Clone(seen), func(s sighting) bool { return !slices.Contains(kept, s.view) })
@@ -337,6 +357,7 @@ func (o *between) again(kept []int) bool {
 				continue
 			}
 			twice++
+			exact, fine = exact && seen[1].at == seen[0].at, fine || seen[0].at%1000 != 0
 			for n, s := range seen[1:] {
 				lags[d][n] = append(lags[d][n], s.at-seen[0].at)
 			}
@@ -371,6 +392,8 @@ func (o *between) again(kept []int) bool {
 	refused := 64*o.refused >= o.requests[0]+o.requests[1] || !both // most may be sent again because of NAKs
 	switch {
 	case twice < fewSamples, near*10 < twice*8:
+	case exact && fine:
+		o.decided.again, o.decided.inFile = true, true
 	case min(o.decided.lag[0], o.decided.lag[1]) < leastLag, elsewhere > 0 && longest <= clocksDiffer: // package health tells them
 	case elsewhere*10 >= twice*9:
 		o.decided.again = true
@@ -399,7 +422,12 @@ func usual(all []int64) (lag int64, near int) {
 }
 
 // tolerance is how much the time between a packet and its copy may differ, ns.
-func tolerance(lag int64) int64 { return max(lag/4, msec/10) }
+func tolerance(lag int64) int64 {
+	if lag == 0 {
+		return 0
+	}
+	return max(lag/4, msec/10)
+}
 
 // begin begins a pass.
 func (c *copies) begin() {
@@ -415,7 +443,7 @@ func (c *copies) begin() {
 	}
 }
 
-// is reports whether a packet is a copy.
+// is reports whether a packet is a copy; now is by the clock of the first pass.
 func (c *copies) is(f *dissect.Packet, place int, now int64) bool {
 	key, direction := hostsOf(f.Parsed)
 	o := c.pairs[key]
@@ -424,7 +452,8 @@ func (c *copies) is(f *dissect.Packet, place int, now int64) bool {
 	}
 	d := &o.decided
 	d.all++
-	if d.drops[viewOf(place, f.Parsed)] || d.again && c.came(d, f, direction, now) {
+	also, dropped := d.drops[viewOf(place, f.Parsed)]
+	if dropped && also.from <= now && now <= also.to || d.again && c.came(d, f, direction, now) {
 		d.count++
 		return true
 	}

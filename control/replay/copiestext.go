@@ -26,6 +26,8 @@ func (c *copies) report(b *health.Builder, places []string) {
 				text += fmt.Sprintf("; the clock where the copies were captured is %v %s", health.Duration(max(d.apart, -d.apart)), map[bool]string{true: "ahead", false: "behind"}[d.apart > 0])
 			}
 			b.Note(health.Note{Name: name, Subject: subject, Text: text})
+		case d.inFile:
+			b.Note(health.Note{Name: health.NoteCopies, Subject: subject, Text: fmt.Sprintf("%d frames are in the file twice, at the same times: files that overlap were merged; each counts once", d.count)})
 		case lag > clocksDiffer:
 			b.Note(health.Note{Name: health.NoteClocks, Subject: subject, Text: fmt.Sprintf("%d packets are copies of others, recorded %v before: captures of two places are merged, whose clocks differ by that; "+
 				"the packets that come first are judged", d.count, health.Duration(lag))})

@@ -82,7 +82,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	for _, n := range h.setups.notes() {
 		h.builder.Note(n)
 	}
-	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(), c.verdicts())
+	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(h.icrcs), c.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
 		h.builder.Say(v)
@@ -320,7 +320,7 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
-	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now) {
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.capture.shift(h.at)) {
 		if !h.skips {
 			h.account.copy(uint64(h.frames))
 		}

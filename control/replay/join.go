@@ -60,8 +60,7 @@ type directed struct {
 	high      uint32
 	fits      []*fit // how it answers others
 	looked    int    // those of opposite that it was compared with, or that are too many
-	searched  int
-	late      int // those that it was compared with after its first responses
+	late      int    // those that it was compared with after its first responses
 }
 
 type asked struct {
@@ -178,8 +177,7 @@ func (d *directed) response(p *health.Packet) {
 		d.opposite = d.from
 	}
 	const searches = 64
-	if len(d.fits) == 0 && d.searched < searches { // the capture may have missed the requests that the first ones answer
-		d.searched++
+	if len(d.fits) == 0 && (d.responses <= searches || d.responses&(d.responses-1) == 0) { // the first ones answer requests from before the capture: on a long path, many
 		d.looked = 0
 	}
 	if begun := len(d.opposite.all) - d.looked; begun > 0 && (d.looked == 0 || d.late < later) {

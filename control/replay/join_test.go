@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -21,6 +22,7 @@ type joinCase struct {
 	from     byte         // the last octet of the address that the responses come from; 0: the one that was asked
 	bundle   bool         // requests of half of them, and responses of the others
 	missed   int          // first requests of the last connection that are not in the capture
+	trip     int64        // ns; 0: 250 us
 	pairs    int
 	by       string
 }
@@ -40,11 +42,13 @@ var joinCases = []joinCase{
 	{name: "others' responses", n: 2, psn: zero, messages: 20, loses: -1, strange: true},
 	{name: "two, the second's requests come late", n: 2, psn: zero, messages: 20, loses: -1, missed: 57, pairs: 2, by: byFit},
 	{name: "one port of a bundle", n: 4, psn: func(n int) uint32 { return 1000 * uint32(n) }, messages: 20, loses: -1, bundle: true},
+	{name: "one on a long path, from the middle on", n: 1, psn: zero, messages: 1200, trip: 3e6, loses: -1, missed: 1200, pairs: 1, by: byFit},
 	{name: "several with few packets", n: 3, psn: zero, messages: 3, loses: -1},
 }
 
 func (c *joinCase) run() []joined {
-	const step, trip, size = 3_000, 250_000, 4
+	const step, size = 3_000, 4
+	trip := cmp.Or(c.trip, 250_000)
 	type event struct {
 		key connectionKey
 		health.Packet

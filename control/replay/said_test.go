@@ -56,7 +56,7 @@ func TestUnreachable(t *testing.T) {
 		for n := range len(b) + 1 { // however much of it was captured
 			var s unreachable
 			s.note(b[:n], p)
-			all := s.verdicts()
+			all := s.verdicts(nil)
 			if c.says == "" && len(all) > 0 || len(all) > 0 && !strings.Contains(all[0].Evidence, c.says) || c.says != "" && n == len(b) && len(all) != 1 {
 				t.Errorf("%+v, %d octets: %+v", c, n, all)
 			}

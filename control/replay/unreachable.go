@@ -125,11 +125,14 @@ func aboutRoCE(b []byte, family uint8) (from, to packet.Addr, ok bool) {
 	return from, to, udp+4 <= len(b) && binary.BigEndian.Uint16(b[udp+2:]) == packet.RoCEv2Port
 }
 
-// verdicts are those about discarded packets.
-func (s unreachable) verdicts() (all []health.Verdict) {
+// verdicts are those about discarded packets. A host that says that it doesn't receive RoCEv2, and answers RoCEv2 packets, may be two.
+func (s unreachable) verdicts(answered icrcs) (all []health.Verdict) {
 	for key, n := range s {
 		c := complaints[key.why]
 		what := c.says
+		if o := answered[[2]packet.Addr{key.to, key.from}]; key.why == noPort && key.says == key.to && o != nil && o.answers > 0 {
+			c.advice = "the same address answers others of them: look for a second host with it (arping -D), or a reset of its RDMA device"
+		}
 		if key.mtu > 0 {
 			what += fmt.Sprintf(" with an MTU of %d", key.mtu)
 		}

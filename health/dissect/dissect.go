@@ -2,6 +2,7 @@ package dissect
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -13,6 +14,10 @@ type Reader struct {
 	parsed  packet.Parsed
 	padded  [maxHeaders]byte
 	rewrote []byte
+	// firsts are IP packets whose first fragments were examined, the latest ones, and the one of the present frame.
+	firsts  [64]fragmented
+	next    uint8
+	present fragmented
 }
 
 // maxHeaders is enough for all headers of a packet in a tunnel and a mirror's headers, octets.
@@ -34,6 +39,7 @@ const deepest = 4 // mirror and overlay headers in front of each other
 // Read reads a frame of a length on the wire, of which b is the part at hand.
 func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 	o.Parsed, o.Whole = &r.parsed, true
+	r.present = fragmented{}
 	var first Reason
 	wire := b
 	for depth := 0; ; depth++ {
@@ -42,11 +48,18 @@ func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 		if o.Parsed.Kind == packet.RoCEv2 && !o.Parsed.IPv4Mapped() {
 			if merged(o.Parsed) {
 				o.Reason = Merged
+			} else if r.present != (fragmented{}) && r.present.src != o.Parsed.Src { // of a mirror or a tunnel: RoCE itself must not be fragmented
+				r.firsts[r.next%uint8(len(r.firsts))] = r.present
+				r.next++
 			}
 			return o
 		}
 		if depth == 0 {
 			first = o.Reason
+			if of, follows := fragmentOf(b, o.Parsed); follows && slices.Contains(r.firsts[:], of) {
+				o.Reason = Rest
+				return o
+			}
 		}
 		if depth == deepest {
 			break

@@ -148,6 +148,7 @@ func TestRead(t *testing.T) {
 		{name: "VN-Tag, cut", frame: shim(0x8926, 4)[:20], reason: Tunnel},
 		{name: "MAC-in-MAC", frame: join(send[:12], []byte{0x88, 0xa8, 0, 100, 0x88, 0xe7, 0, 0, 0, 77}, send), whole: true},
 		{name: "E-TAG", frame: shim(0x893f, 6), whole: true},
+		{name: "DSA tag", frame: shim(0xdada, 6), whole: true},
 		{name: "FabricPath", frame: join(send[:12], []byte{0x89, 0x03, 0, 0x60}, tags(1)), whole: true},
 		{name: "TRILL", frame: join(send[:12], []byte{0x22, 0xf3, 0, 0x10, 0, 1, 0, 2}, tags(1)), whole: true},
 		{name: "TRILL with options", frame: join(send[:12], []byte{0x22, 0xf3, 0, 0x90, 0, 1, 0, 2}, make([]byte, 8), send), whole: true},
@@ -285,5 +286,41 @@ func BenchmarkRead(b *testing.B) {
 	var r Reader
 	for b.Loop() {
 		r.Read(send, uint32(len(send)))
+	}
+}
+
+// TestFragmentedMirror: of what a mirror or tunnel sends in fragments, the first one is examined, and the rest isn't said to be missing; of RoCE itself it is.
+func TestFragmentedMirror(t *testing.T) {
+	const more, second = 0x2000, 8
+	inner := roce(packet.RoCEv2Port, packet.RCAcknowledge, 0, 0, 0, 1)
+	for _, c := range []struct {
+		name  string
+		proto uint8
+		of    []byte
+		rest  Reason
+	}{
+		{"GRE", packet.ProtoGRE, join([]byte{0x10, 0, 0x88, 0xbe, 0, 0, 0, 1}, make([]byte, erspan2Len), inner), Rest},
+		{"VXLAN", packet.ProtoUDP, udp(vxlanPort, join([]byte{8, 0, 0, 0, 0, 0, 7, 0}, inner)...), Rest},
+		{"RoCE", packet.ProtoUDP, udp(packet.RoCEv2Port, transport(packet.RCAcknowledge, 0, 0, 0, 1)...), Fragment},
+	} {
+		var r Reader
+		outer := func(fragment uint16, b []byte) []byte {
+			f := join(ethernet(packet.EtherTypeIPv4), ipv4(c.proto, fragment, b...))
+			copy(f[packet.EthernetLen+12:], []byte{192, 0, 2, 1}) // the source
+			return f
+		}
+		cut := len(c.of) - 8
+		for i, want := range []Reason{None, c.rest} {
+			f := outer(more, c.of[:cut])
+			if i == 1 {
+				f = outer(uint16(cut/second), c.of[cut:])
+			}
+			if o := r.Read(f, uint32(len(f))); o.Reason != want {
+				t.Errorf("%s, fragment %d: %v, want %v", c.name, i, o.Reason, want)
+			}
+		}
+		if o := new(Reader).Read(outer(uint16(cut/second), c.of[cut:]), 42); o.Reason == Rest {
+			t.Errorf("%s: the rest of what wasn't seen is %v", c.name, o.Reason)
+		}
 	}
 }

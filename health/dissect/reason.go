@@ -15,6 +15,7 @@ type Reason uint8
 const (
 	None       Reason = iota
 	NotRDMA           // another protocol
+	Rest              // of an IP packet whose first fragment was examined
 	Fragment          // of an IP packet
 	Tunnel            // an encapsulation that isn't read
 	OtherRDMA         // iWARP, Ultra Ethernet
@@ -37,7 +38,8 @@ var reasons = [Reasons]struct {
 }{
 	None:       {"examined", "", true},
 	NotRDMA:    {"not-rdma", "", false},
-	Fragment:   {"ip-fragment", "RoCE must not be fragmented: check the MTU of the path", true},
+	Rest:       {"rest-of-fragmented", "", false},
+	Fragment:   {"ip-fragment", "RoCE must not be fragmented, nor what a mirror sends: check the MTU of the path", true},
 	Tunnel:     {"encapsulation-not-read", "capture behind the device that takes the encapsulation away", true},
 	OtherRDMA:  {"other-rdma", "only RoCEv2 is examined", true},
 	Vendor:     {"opcode-not-followed", "opcodes from 0xc0 on are the manufacturer's (IBTA 9.2.1), such as Mellanox's DC; UCX uses RC with UCX_TLS=rc", true},

@@ -14,6 +14,7 @@ const (
 	timestamps = 0xd28b // Arista: a subtype, a version, and a time of 48 or 64 bits
 	backbone   = 0x88e7 // IEEE 802.1ah: 4 octets, then a whole frame
 	fabricPath = 0x8903 // Cisco: 2 octets, then a whole frame
+	dsa        = 0xdada // of a switch that Linux runs on: 2 octets of zero, then the tag of 4 octets
 	trill      = 0x22f3 // RFC 6325 3: 6 octets with the number of words of options that follow, then a whole frame
 )
 
@@ -25,7 +26,7 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 	switch p.EtherType {
 	case vnTag:
 		return from(b, length, before+etherTypeLen+4)
-	case metadata, eTag:
+	case metadata, eTag, dsa:
 		return from(b, length, before+etherTypeLen+6)
 	case timestamps:
 		if at+timeVersion+etherTypeLen > len(b) {
@@ -51,7 +52,7 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 var (
 	opaqueUDP = map[uint16]string{6343: "sFlow samples", 37008: "TZSP"}
 	opaque    = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
-		eTag: "802.1BR E-TAG", fabricPath: "FabricPath", trill: "TRILL"}
+		eTag: "802.1BR E-TAG", dsa: "DSA tag", fabricPath: "FabricPath", trill: "TRILL"}
 
 	// otherRDMA are transports of RDMA by UDP destination port.
 	otherRDMA = map[uint16]string{4793: "Ultra Ethernet"}
