@@ -34,7 +34,7 @@ const (
 	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in it is all that counts
 	lawSpacingMost  = 1_000_000 // ns
 	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times its bound becomes an x-th, at most
-	lawSpacingLoops = 5         // the same of a flow above it, in times until the effect of a CNP is seen
+	lawSpacingLoops = 8         // the same of a flow above it, in times until the effect of a CNP is seen
 	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind       = 4
 	lawWatchMost    = 20_000_000
