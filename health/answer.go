@@ -64,9 +64,14 @@ func (h *Half) refused(p *Packet) bool {
 			return true // the same one twice
 		}
 		h.NAKs[code]++
-		if code == 0 {
+		switch s := h.recent.find(p.PSN); {
+		case code == 0:
 			r.nakAt = p.Time
 			r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: r.notReady == p.PSN+1})
+		case s != nil && s.read:
+			h.flags |= noRead
+		case s != nil:
+			h.flags |= noOther
 		}
 	default:
 		return false

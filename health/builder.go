@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -33,8 +34,9 @@ type Builder struct {
 	unacknowledged int
 	unheard        int
 	unlisted       uint64
-	directions     []direction        // by the connection's number
-	oneSided       map[direction]bool // those of connections whose other direction isn't in the same copy
+	directions     []direction          // by the connection's number
+	oneSided       map[direction]bool   // those of connections whose other direction isn't in the same copy
+	datagrams      map[direction]uint64 // of UD
 	incast         map[netip.Addr][]active
 	slow           map[netip.Addr]*receiver
 	together       together
@@ -63,6 +65,9 @@ func (b *Builder) Add(c *Connection, by string) {
 	}
 	if c.unacknowledged() {
 		b.unacknowledged++
+	}
+	if c.Service == transportUD {
+		b.datagrams[direction{c.End[0].Addr, c.End[1].Addr, c.Scope}] += c.Datagram.Packets
 	}
 	if c.unheard() {
 		b.unheard++
@@ -100,7 +105,7 @@ func (b *Builder) list(c *Connection, by string, bad bool) {
 func (b *Builder) begin() {
 	if b.hosts == nil {
 		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[prefixes]*Sum{}, map[string]*Sum{}
-		b.oneSided = map[direction]bool{}
+		b.oneSided, b.datagrams = map[direction]bool{}, map[direction]uint64{}
 		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
 	}
 }
@@ -197,6 +202,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = append(append(b.verdicts, b.slowReceivers()...), b.Frames.verdicts()...)
+	b.withoutAnswer()
 	b.leftOut()
 	r := &Report{Verdicts: grouped(b.verdicts, b.Ports != nil), Notes: mergeNotes(b.notes), Frames: b.Frames, Connections: b.records}
 	b.all.finish()
@@ -216,6 +222,20 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	}
 	r.Conclusion = r.conclude()
 	return r
+}
+
+// withoutAnswer notes hosts to which many datagrams went, and from which none came back.
+func (b *Builder) withoutAnswer() {
+	const many = 64
+	for d, n := range b.datagrams {
+		if to := d.to.Netip(); n >= many && b.datagrams[direction{d.to, d.from, d.scope}] == 0 && !to.IsMulticast() {
+			text := fmt.Sprintf("%d datagrams (UD) went there, and none came back here", n)
+			if to.IsLinkLocalUnicast() {
+				text += ": " + strings.TrimSuffix(LinkLocal, "; ")
+			}
+			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: fmt.Sprintf("%v -> %v", d.from.Netip(), to), Text: text})
+		}
+	}
 }
 
 // leftOut notes what isn't in the report.

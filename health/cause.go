@@ -262,6 +262,8 @@ func (o *episode) conclude(h *Half) {
 	switch {
 	case cause == NAKSequence && o.flags&(missed|wasLate|upstream) == upstream:
 		h.LostUpstream++
+	case o.endLost(h, cause):
+		h.LostUpstream += uint64(o.cutOff)
 	case cause == Implied && o.flags&part != 0:
 		d.parts++
 	case cause == Spurious && o.came != 0 && o.first != 0:
@@ -293,10 +295,16 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
+		return o.endLost(h, cause) || o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
 			o.flags&missed != 0 && (cause == TimeOut && o.answer == 0 || cause != undecided && o.flags&part == 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1)
 	}
 	return false
+}
+
+// endLost reports whether the last responses to a READ were lost before this place: nothing passed since those before them, and after a time-out they are asked
+// for. Where packets pass out of order, they may just be late.
+func (o *episode) endLost(h *Half, cause Cause) bool {
+	return cause == TimeOut && o.cutOff != 0 && !h.jumbled()
 }
 
 // lostBehind is how many packets, or ACKs, an episode proves to have been lost behind this place. A packet that was asked for passed here a round trip before
@@ -307,7 +315,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	if sent == 0 {
 		sent = o.first
 	}
-	switch response := o.flags&behindLost != 0; cause {
+	switch response := o.flags&behindLost != 0 && !o.endLost(h, cause); cause {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++

@@ -26,6 +26,7 @@ type episode struct {
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
+	cutOff     uint32 // of a READ: the responses at its end, which have not passed, though those before them have
 	answered   int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
 	passed     uint32 // answers that had passed before, to psn and what is behind it
 	came       int64  // when an answer to psn came after it
@@ -405,6 +406,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		set(part, h.recent.between(p.PSN))
 		set(upstream, o.flags&(part|itself) == part|itself && !unseen && (h.flags&goesBackN != 0 || r.at == 0)) // a NAK is for the first PSN of a request
 		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN, o.flags&part != 0))
+		if d := ahead(h.reads.after, p.PSN); h.reads.inside && d >= 0 && uint32(d) < o.psns {
+			o.cutOff = o.psns - uint32(d)
+		}
 		set(gap, h.reads.holes.find(p.PSN) >= 0)
 		set(mayBeImplied, !h.slow(p.Time-max(h.answers.latest, h.reads.latest)) && (ahead(h.answers.acked, p.PSN) > 1 || ahead(h.reads.next, p.PSN) > 1))
 		if o.sent == 0 { // the rest of a READ: since the response before

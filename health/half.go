@@ -58,6 +58,8 @@ const (
 	sequel    // a request has followed the one before it
 	unasked   // the responder acknowledges packets that did not ask for it
 	goesBackN // the requester sends again what follows a packet, too
+	noRead    // the responder has refused a READ or ATOMIC
+	noOther   // or another request
 )
 
 const (

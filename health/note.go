@@ -22,6 +22,8 @@ const (
 	NoteUnlisted  = "connections-left-out"
 	NoteNotListed = "connections-not-listed"
 	NoteAddress   = "answered-from-another-address"
+	NoteDatagrams = "datagrams-without-answer"
+	NoteRejected  = "rejected-at-first"
 )
 
 // notes are those about one end's requests.

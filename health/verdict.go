@@ -100,6 +100,13 @@ func (c *Connection) subject(i int) string {
 	return s
 }
 
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 func percent(part, of uint64) string {
 	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
 }
@@ -189,6 +196,9 @@ func ipOverhead(c *Connection) uint32 {
 	return 40 + 8 + 12 + 4
 }
 
+// LinkLocal is advice about such addresses.
+const LinkLocal = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
+
 func noAnswer(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	if h.flags&oneWay != 0 || h.big.attempts < gaveUp || h.Responses.Packets > 0 && !(c.How == GaveUp && h.repeat.tries >= gaveUp) {
@@ -214,7 +224,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	switch {
 	case h.Responses.Packets > 0:
 	case peer.IsLinkLocalUnicast():
-		advice = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
+		advice = LinkLocal
 	case h.hops[0] == 1:
 		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
 	}
@@ -252,11 +262,20 @@ func refused(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	for code := 1; code < 5; code++ {
 		if h.NAKs[code] > 0 {
+			const reads = "the requester's max_rd_atomic must not exceed the responder's max_dest_rd_atomic (in RDMA-CM initiator_depth and responder_resources), and the QP must permit the operation (qp_access_flags)"
+			const others = "compare the operation, its length and the path MTU with what the responder's QP allows (receive buffers' size)"
+			to, invalid := "", others+"; for a READ or atomic, "+reads
+			switch h.flags & (noRead | noOther) {
+			case noRead:
+				to, invalid = " to a READ or atomic", reads
+			case noOther:
+				to, invalid = " to a SEND or WRITE", others
+			}
 			return Verdict{
 				Name: Refused, Weight: h.NAKs[code],
-				Evidence: fmt.Sprintf("the responder sent NAK %s %d times, which ends the connection", NAKName(code), h.NAKs[code]),
+				Evidence: fmt.Sprintf("the responder sent NAK %s%s %s, which ends the connection", NAKName(code), to, times(h.NAKs[code])),
 				Advice: [...]string{
-					1: "compare the operation, its length and the path MTU with what the responder's QP allows (max_dest_rd_atomic, receive buffers' size)",
+					1: invalid,
 					2: "check the remote key, address and length, and that the memory region permits the operation",
 					3: "look at the responder's own errors: its QP could not complete the request",
 					4: "the responder's RD domain doesn't match",
@@ -276,7 +295,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 		Name: NotReady, Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
 		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages, and asked to wait for up to %v each time; %d packets were sent again",
 			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], Duration(h.repeat.wait), h.Retransmitted[RNR].Packets),
-		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait",
+		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait, and with an rnr_retry of 7 the requester never gives up",
 	}, true
 }
 
@@ -338,10 +357,14 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 	if h.AcksLost == 0 || h.mostlyOwn(h.AcksLost) || h.AcksLost*10 < h.RNRNAKs { // Soft-RoCE obeys some RNR NAKs twice
 		return Verdict{}, false
 	}
+	ended := ""
+	if h.repeat.active && h.repeat.tries >= retries {
+		ended = fmt.Sprintf("; after %d time-outs in a row it sent nothing new (retry count exceeded)", h.repeat.tries)
+	}
 	return Verdict{
 		Name: AckLoss, Weight: h.AcksLost,
-		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s",
-			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
+		Evidence: fmt.Sprintf("%s the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s%s",
+			times(h.AcksLost), c.End[i].Addr.Netip(), h.sentAgain(), ended),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
 	}, true
 }

@@ -326,3 +326,33 @@ func TestEachVerdict(t *testing.T) {
 		})
 	}
 }
+
+// TestDatagramsWithoutAnswer: many datagrams to a host from which none comes are noted.
+func TestDatagramsWithoutAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		there, back int
+		want        int
+	}{
+		{"many", 64, 0, 1},
+		{"few", 63, 0, 0},
+		{"with an answer", 64, 1, 0},
+	} {
+		var s story
+		var all []*Connection
+		for i, n := range [...]int{c.there, c.back} {
+			u := s.connection(byte(1+i), byte(2-i))
+			for psn := range n {
+				s.now += ms
+				u.Observe(0, &Packet{Time: s.now, PSN: uint32(psn), Len: 100, Data: 20, Opcode: packet.UDSendOnly})
+			}
+			if n > 0 {
+				all = append(all, u)
+			}
+		}
+		notes := s.report(nil, all...).Notes
+		if len(notes) != c.want || c.want > 0 && notes[0].Name != NoteDatagrams {
+			t.Errorf("%s: %+v, want %d", c.name, notes, c.want)
+		}
+	}
+}

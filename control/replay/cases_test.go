@@ -58,22 +58,31 @@ var cases = map[string]answer{
 	"stall500.pcap":        {verdicts: []string{health.Unexplained}, causes: map[string]uint64{"spurious": 168}, says: "the responder or the path stood still"},
 	"loop_ttl.pcap":        {verdicts: []string{health.Duplication, health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "21 times on average"},
 	// Peers that refuse, or don't answer.
-	"access_error.pcap":     {verdicts: []string{health.Refused}},
-	"blackhole_4096.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}},
-	"blackhole_nak.pcap":    {verdicts: []string{health.BlackHole}, causes: byNAK(14), lost: 8},
-	"dead_peer.pcap":        {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}},
-	"mtu_mismatch.pcap":     {verdicts: []string{health.Refused}},
-	"rnr_exceeded.pcap":     {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 6}},
-	"f_retry_exceeded.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "retry count 7 exceeded, time-out 14"},
-	"rnr_655.pcap":          {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 3}, says: "wait for up to 655 ms"},
-	"icmp_port.pcap":        {verdicts: []string{health.NoAnswer, health.Unreachable}, causes: map[string]uint64{"time-out": 7}},
-	"icmp_frag.pcap":        {verdicts: []string{health.Unreachable, health.BlackHole}, causes: map[string]uint64{"time-out": 28}, says: "an MTU of 1500"},
-	"cm_rej.pcap":           {verdicts: []string{health.Refused}, says: "port 4420 were rejected: nobody listens"},
-	"cm_rej_rep.pcap":       {verdicts: []string{health.Refused}, says: "3 replies"},
-	"cm_rep_lost.pcap":      {verdicts: []string{health.AckLoss}, says: "4 times more after its reply"},
-	"timeout0.pcap":         {says: "1 connections end with a request that was never answered"},
-	"read_hole.pcap":        {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 7}, says: "with 2048 bytes"},
-	"cm_no_answer.pcap":     {verdicts: []string{health.NoAnswer}, says: "sent 6 times"},
+	"access_error.pcap":        {verdicts: []string{health.Refused}},
+	"blackhole_4096.pcap":      {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 28}},
+	"blackhole_nak.pcap":       {verdicts: []string{health.BlackHole}, causes: byNAK(14), lost: 8},
+	"dead_peer.pcap":           {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}},
+	"mtu_mismatch.pcap":        {verdicts: []string{health.Refused}},
+	"rnr_exceeded.pcap":        {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 6}},
+	"f_retry_exceeded.pcap":    {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 7}, says: "retry count 7 exceeded, time-out 14"},
+	"rnr_655.pcap":             {verdicts: []string{health.NotReady}, causes: map[string]uint64{"rnr-nak": 3}, says: "wait for up to 655 ms"},
+	"icmp_port.pcap":           {verdicts: []string{health.NoAnswer, health.Unreachable}, causes: map[string]uint64{"time-out": 7}},
+	"icmp_frag.pcap":           {verdicts: []string{health.Unreachable, health.BlackHole}, causes: map[string]uint64{"time-out": 28}, says: "an MTU of 1500"},
+	"cm_rej.pcap":              {verdicts: []string{health.Refused}, says: "port 4420 were rejected: nobody listens"},
+	"cm_rej_rep.pcap":          {verdicts: []string{health.Refused}, says: "3 replies"},
+	"cm_rep_lost.pcap":         {verdicts: []string{health.AckLoss}, says: "4 times more after its reply"},
+	"many_qps_one_port.pcap":   {verdicts: []string{health.LossDownstream}, causes: byNAK(24), lost: 2},
+	"read_tail_e810.pcap":      {verdicts: []string{health.LossUpstream}, causes: map[string]uint64{"time-out": 5}, says: "5 packets (0.366 %)"},
+	"cm_cut.pcap":              {verdicts: []string{health.NoAnswer}, says: "sent 6 times without an answer"}, // tcpdump -s 192
+	"after_dreq.pcap":          {},
+	"read_tail_whole.pcap":     {verdicts: []string{health.LossUpstream}, causes: map[string]uint64{"time-out": 80}, says: "lost between 10.20.1.21 and here"},
+	"one_refused.pcap":         {verdicts: []string{health.Refused}, says: "1 of 16 requests"},
+	"nvmf_read9.pcap":          {verdicts: []string{health.Refused}, says: "to a READ or atomic once"},
+	"stale_conn.pcap":          {verdicts: []string{health.NoAnswer, health.Refused}, causes: map[string]uint64{"time-out": 280}, says: "to none of 8 transmissions"},
+	"lacp_ack_other_port.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 72, "unknown": 12}, says: "after 7 time-outs in a row"},
+	"timeout0.pcap":            {says: "1 connections end with a request that was never answered"},
+	"read_hole.pcap":           {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 7}, says: "with 2048 bytes"},
+	"cm_no_answer.pcap":        {verdicts: []string{health.NoAnswer}, says: "sent 6 times"},
 	// A path that fails, and another one with a hop more; both ends on one host; ICRCs that the NIC writes behind the capture.
 	"reroute_ttl.pcap": {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"time-out": 12}, lost: 3},
 	"same_host.pcap":   {verdicts: []string{health.LossDownstream}, causes: byNAK(24), lost: 2},
@@ -147,6 +156,24 @@ func TestCases(t *testing.T) {
 			}
 			want.check(t, r, strings.Join(c.Warnings, "\n"))
 		})
+	}
+}
+
+// TestPairsByRDMACM: 64 connections with the same PSNs at the same time on one UDP port are paired as RDMA-CM says.
+func TestPairsByRDMACM(t *testing.T) {
+	const each, theirs, ours, first, peer = 64, 3, 2, 0x800, 0x900
+	r := healthOf(t, "testdata/cases/many_qps_one_port.pcap.zst")
+	for _, c := range r.Connections {
+		a, b := c.Ends[0].QP, c.Ends[1].QP
+		if a > b {
+			a, b = b, a
+		}
+		if c.PairedBy != "rdma-cm" || (a-first)*theirs != (b-peer)*ours {
+			t.Errorf("QPs %#x and %#x are paired by %s", a, b, c.PairedBy)
+		}
+	}
+	if len(r.Connections) != each {
+		t.Errorf("%d connections, want %d", len(r.Connections), each)
 	}
 }
 

@@ -79,6 +79,9 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	}
 	h.copies.report(&h.builder, c.places)
 	h.clocks.report(&h.builder, c)
+	for _, n := range h.setups.notes() {
+		h.builder.Note(n)
+	}
 	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(), c.verdicts())
 	slices.SortFunc(said, func(x, y health.Verdict) int { return cmp.Compare(x.Subject+x.Evidence, y.Subject+y.Evidence) })
 	for _, v := range said {
@@ -118,6 +121,8 @@ func (h *judge) pair(share int) error {
 		h.corrupting = h.icrcs.corrupting()
 	}
 	known := h.pairs()
+	h.named(known)
+	h.gone = h.setups.gone()
 	if h.alone() {
 		if err := h.pass(h.compare); err != nil {
 			return err
@@ -269,6 +274,7 @@ type judge struct {
 	account    account
 	icrcs      icrcs
 	setups     setups
+	gone       map[way][]span
 	discards   unreachable
 	corrupting map[[2]packet.Addr]bool // between whom packets with a wrong ICRC don't count: their receiver drops them
 	record     [1]packet.Record
@@ -335,7 +341,7 @@ func (h *judge) learn(b []byte) {
 	if h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share { // else it is a CNP, which each share has
 		h.icrcs.note(&h.frame)
 		if h.parsed.DestQP == packet.GSIQP {
-			h.setups.note(b, h.parsed)
+			h.setups.note(h.frame.Real, h.parsed, h.now)
 		}
 	}
 	if h.directions != nil && h.begun > h.flows.Capacity() { // it is learned again, in shares
@@ -359,6 +365,9 @@ func (h *judge) follow(b []byte) {
 			return // the receiver drops it
 		}
 	}
+	if h.isGone() {
+		return
+	}
 	k := h.lookup()
 	switch cnp := h.parsed.Opcode == packet.CNP; {
 	case cnp && h.trace != nil:
@@ -370,6 +379,15 @@ func (h *judge) follow(b []byte) {
 	default:
 		h.follower.Packet(h.flow[0], k, h.frame.Real, h.parsed, h.now)
 	}
+}
+
+// isGone reports whether a request goes to an end that has released the connection.
+func (h *judge) isGone() bool {
+	p := h.parsed
+	if role := p.Opcode.Role(); len(h.gone) == 0 || role != packet.Request && role != packet.ReadRequest {
+		return false
+	}
+	return slices.ContainsFunc(h.gone[way{p.Src, p.Dst, p.DestQP}], func(s span) bool { return h.now > s.from && (s.until == 0 || h.now < s.until) })
 }
 
 // seenAs is what the packets of a direction count as.
@@ -411,7 +429,9 @@ func (h *judge) add() {
 			continue
 		}
 		if h.released[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}] || h.released[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}] {
-			c.How = health.Released
+			if c.How == health.Open || c.How == health.Idle {
+				c.How = health.Released
+			}
 		}
 		by := ""
 		if c.Paired {

@@ -42,6 +42,7 @@ func TestUnread(t *testing.T) {
 		{name: "rocev1_no_answer", verdicts: []string{health.RoCEv1}, reasons: []string{"rocev1"}, detail: "0x8915", says: "8 frames"},
 		{name: "dct", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600 of 600"},
 		{name: "dct_and_rc", reasons: []string{"opcode-not-followed", "opcode-not-followed", "opcode-not-followed"}, detail: "0xd1", says: "600"},
+		{name: "iwarp", reasons: []string{"other-rdma"}, detail: "iWARP", says: "122 of 122"},
 		{name: "ud", says: "2 of 2 connections are UD or UC"},
 		{name: "pfc_one", says: "Nothing is wrong."},
 		{name: "pfc_stall", verdicts: []string{health.PFCStorm}, says: "priority 3"},

@@ -75,6 +75,7 @@ type fit struct {
 	before               uint32 // responses before the two were compared
 	hits, ends           uint32 // responses to requests that had passed; those that asked for one
 	early                uint32 // those to requests that may have passed soon
+	firstEarly           uint32 // the PSN of the first of these
 	delay                int64  // ns, their sum
 	since                int64  // ns from the first request that was answered to its answer
 	obeyed, ignored      int    // NAKs
@@ -208,7 +209,9 @@ func (f *fit) response(p *health.Packet) {
 	a, ok := f.requester.sent(p.PSN)
 	if !ok {
 		if f.requester.soon(p.PSN) {
-			f.early++
+			if f.early++; f.early == 1 {
+				f.firstEarly = p.PSN
+			}
 		}
 		return
 	}
@@ -304,7 +307,7 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		few := f.responder.responses-f.before < enoughToFit
+		few := f.responder.responses-f.before < enoughToFit || f.hits == 0 && ahead(f.requester.next, f.firstEarly) <= 0 // what they answer never came
 		if few {
 			by = byOnlyOne
 		}
@@ -388,22 +391,55 @@ func (h *judge) compare(b []byte) {
 // join adds the pairs that the joiner has found to those that the learner has.
 func (h *judge) join(known *agreed) {
 	for _, j := range h.joiner.pairs() {
-		to, from := j.requester, j.responder
-		pair := pairing.QPPair{Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope}
-		if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
-			continue
-		}
-		if as := (seenAs{to.dst, to.scope}); as != (seenAs{from.src, from.scope}) {
-			h.moved[from] = as
-			if from.src != to.dst {
-				h.builder.Note(health.Note{
-					Name: health.NoteAddress, Subject: fmt.Sprintf("%v -> %v", to.src.Netip(), to.dst.Netip()),
-					Text: fmt.Sprintf("its answers come from another address of that host, %v: some NICs drop them; let the application use the address that its route to %v has", from.src.Netip(), to.src.Netip()),
-				})
-			}
-			from.src, from.scope = as.src, as.scope
-		}
-		h.paired[to], h.paired[from] = j.by, j.by
+		h.joins(known, &j)
 	}
 	h.joiner, h.unpaired = nil, nil
+}
+
+// joins adds a pair, unless it contradicts an earlier one.
+func (h *judge) joins(known *agreed, j *joined) {
+	to, from := j.requester, j.responder
+	pair := pairing.QPPair{Source: to.src, Destination: to.dst, SourceQP: from.qp, DestinationQP: to.qp, InScope: true, Scope: to.scope}
+	if !known.add(pair) { // another VLAN's or tunnel's direction with the same QP is moved here, too
+		return
+	}
+	if as := (seenAs{to.dst, to.scope}); as != (seenAs{from.src, from.scope}) {
+		h.moved[from] = as
+		if from.src != to.dst {
+			h.builder.Note(health.Note{
+				Name: health.NoteAddress, Subject: fmt.Sprintf("%v -> %v", to.src.Netip(), to.dst.Netip()),
+				Text: fmt.Sprintf("its answers come from another address of that host, %v: some NICs drop them; let the application use the address that its route to %v has", from.src.Netip(), to.src.Netip()),
+			})
+		}
+		from.src, from.scope = as.src, as.scope
+	}
+	h.paired[to], h.paired[from] = j.by, j.by
+}
+
+// named adds the pairs of directions without one whose QPs a request for a connection and its reply name.
+func (h *judge) named(known *agreed) {
+	if len(h.setups.accepted) == 0 {
+		return
+	}
+	alone := map[way]*connectionKey{}
+	for k := range h.unpaired {
+		if _, paired := h.paired[k]; paired {
+			continue
+		}
+		d, key := way{k.src, k.dst, k.qp}, k
+		if _, several := alone[d]; several {
+			key = connectionKey{} // in several VLANs or tunnels
+		}
+		alone[d] = &key
+	}
+	for i := range h.setups.accepted {
+		a := &h.setups.accepted[i]
+		there, back := alone[way{a.from, a.to, a.toQP}], alone[way{a.to, a.from, a.fromQP}]
+		if there != nil && back != nil && there.qp != 0 && back.qp != 0 {
+			h.joins(known, &joined{*there, *back, nameOf(pairing.EvidenceCM)})
+			if a.released != 0 {
+				h.released[*there] = true
+			}
+		}
+	}
 }

@@ -19,6 +19,7 @@ type joinCase struct {
 	loses    int          // the connection of which a packet is lost; -1: none
 	strange  bool         // the responses are to other requests
 	from     byte         // the last octet of the address that the responses come from; 0: the one that was asked
+	bundle   bool         // requests of half of them, and responses of the others
 	missed   int          // first requests of the last connection that are not in the capture
 	pairs    int
 	by       string
@@ -38,6 +39,7 @@ var joinCases = []joinCase{
 	{name: "others' responses from another address", n: 1, psn: zero, messages: 20, from: 7, loses: -1, strange: true},
 	{name: "others' responses", n: 2, psn: zero, messages: 20, loses: -1, strange: true},
 	{name: "two, the second's requests come late", n: 2, psn: zero, messages: 20, loses: -1, missed: 57, pairs: 2, by: byFit},
+	{name: "one port of a bundle", n: 4, psn: func(n int) uint32 { return 1000 * uint32(n) }, messages: 20, loses: -1, bundle: true},
 	{name: "several with few packets", n: 3, psn: zero, messages: 3, loses: -1},
 }
 
@@ -58,7 +60,7 @@ func (c *joinCase) run() []joined {
 		for i := 0; i < c.messages*size; i++ {
 			psn := (c.psn(n) + uint32(i)) & packet.PSNMask
 			last := i%size == size-1
-			if n < c.n-1 || i >= c.missed {
+			if (n < c.n-1 || i >= c.missed) && (!c.bundle || n < c.n/2) {
 				all = append(all, event{there, health.Packet{Time: now, PSN: psn, Opcode: packet.RCSendOnly, AckReq: last}})
 			}
 			answer := health.Packet{Time: now + trip, PSN: psn, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 31}
@@ -72,7 +74,7 @@ func (c *joinCase) run() []joined {
 				all = append(all, event{back, answer})
 				now += trip + step
 				i--
-			case last:
+			case last && (!c.bundle || n >= c.n/2):
 				all = append(all, event{back, answer})
 			}
 			now += int64(c.n) * step

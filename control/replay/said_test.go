@@ -77,6 +77,9 @@ func TestSetups(t *testing.T) {
 	own := func(kind packet.CMAttribute) packet.CM { // of the requester, about the reply
 		return packet.CM{Attribute: kind, LocalComm: 7, RemoteComm: 900, Reason: packet.CMConsumerReject, Answers: packet.CMAnswersREP}
 	}
+	forgotten := own(packet.CMREJ)
+	forgotten.Reason = packet.CMInvalidCommID
+	const theirs = 50 // of the peer, which asks, too
 	for _, c := range []struct {
 		name     string
 		messages []packet.CM
@@ -103,23 +106,67 @@ func TestSetups(t *testing.T) {
 		{"RTUs are lost behind, and another connection is set up", []packet.CM{req(7), rep, own(packet.CMRTU), rep, rep, req(8), answer(packet.CMREP, 8, 0)}, nil},
 		{"a reply to another one of several", []packet.CM{req(7), req(8), rep, req(8), req(8), req(8)}, []string{health.NoAnswer}},
 		{"an answer to another one", []packet.CM{req(7), answer(packet.CMREJ, 8, 8)}, nil},
+		{"one of two is rejected", []packet.CM{req(7), req(8), rej, answer(packet.CMREP, 8, 0)}, []string{health.Refused}},
+		{"one of two is rejected, and asked for again", []packet.CM{req(7), req(8), rej, answer(packet.CMREP, 8, 0), req(9), answer(packet.CMREP, 9, 0)}, nil},
+		{"both ask, and one is rejected", []packet.CM{req(7), req(theirs), answer(packet.CMREJ, 7, packet.CMConsumerReject), answer(packet.CMREP, theirs, 0)}, nil},
+		{"both ask, and one is rejected as nobody listens", []packet.CM{req(7), req(theirs), rej, answer(packet.CMREP, theirs, 0)}, []string{health.Refused}},
+		{"both ask, and both are rejected", []packet.CM{
+			req(7), req(theirs), answer(packet.CMREJ, 7, packet.CMConsumerReject), answer(packet.CMREJ, theirs, packet.CMConsumerReject),
+		}, []string{health.Refused, health.Refused}},
+		{"rejected three times, then accepted", []packet.CM{req(7), rej, req(7), rej, req(7), rej, req(7), rep}, []string{health.NoteRejected}},
+		{"a reply that comes too late", []packet.CM{req(7), req(7), req(7), rep, forgotten}, []string{health.NoAnswer}},
+		{"replies that come too late", []packet.CM{req(7), req(7), req(7), rep, rep, rep}, []string{health.NoAnswer}},
 	} {
 		var s setups
 		for _, m := range c.messages {
 			mad := make([]byte, packet.MADLen)
 			m.Put(mad)
 			p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: a, Dst: b}
-			if m.Attribute != packet.CMREQ && m.RemoteComm != 900 {
+			if answers := m.Attribute != packet.CMREQ && m.RemoteComm != 900; answers != (m.LocalComm == theirs || m.RemoteComm == theirs) {
 				p.Src, p.Dst = b, a
 			}
-			s.note(mad, p)
+			s.note(mad[:packet.MADLen/2], p, 0) // what a capture with -s 192 has of it
 		}
 		var names []string
 		for _, v := range s.verdicts() {
 			names = append(names, v.Name)
 		}
+		for _, n := range s.notes() {
+			names = append(names, n.Name)
+		}
 		if !slices.Equal(names, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, names, c.want)
 		}
+	}
+}
+
+// TestGone: a QP is gone from when its end releases the connection until it serves another one.
+func TestGone(t *testing.T) {
+	const release, again = 20e6, 30e6
+	a, b := packet.AddrFrom4([]byte{10, 1, 0, 1}), packet.AddrFrom4([]byte{10, 2, 0, 1})
+	var s setups
+	for _, m := range []struct {
+		now  int64
+		from packet.Addr
+		packet.CM
+	}{
+		{1, a, packet.CM{Attribute: packet.CMREQ, LocalComm: 7, QPN: 5}},
+		{2, b, packet.CM{Attribute: packet.CMREP, LocalComm: 900, RemoteComm: 7, QPN: 6}},
+		{release, a, packet.CM{Attribute: packet.CMDREQ, LocalComm: 7, RemoteComm: 900, QPN: 6}},
+		{release + 1, b, packet.CM{Attribute: packet.CMDREP, LocalComm: 900, RemoteComm: 7}},
+		{again - 1, a, packet.CM{Attribute: packet.CMREQ, LocalComm: 8, QPN: 5}},
+		{again, b, packet.CM{Attribute: packet.CMREP, LocalComm: 901, RemoteComm: 8, QPN: 9}},
+	} {
+		mad := make([]byte, packet.MADLen)
+		m.Put(mad)
+		p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: m.from, Dst: b}
+		if m.from == b {
+			p.Dst = a
+		}
+		s.note(mad, p, m.now)
+	}
+	gone := s.gone()
+	if want := []span{{release + recorded, again}}; len(gone) != 1 || !slices.Equal(gone[way{b, a, 5}], want) {
+		t.Errorf("%+v, want %v of QP 5", gone, want)
 	}
 }

@@ -35,7 +35,7 @@ var complaints = [...]struct{ says, advice string }{
 	noPort:     {"nothing receives UDP port 4791 at the destination", "the host has no RoCEv2 at this address: check the GID index and the address that the application chose, and that the RDMA driver is loaded"},
 	prohibited: {"a filter prohibits it", "permit UDP port 4791 there"},
 	tooBig:     {"it is too large for a link", "raise the MTU of that link, or lower the path MTU of the QP (the interface's MTU at both hosts)"},
-	looping:    {"its TTL has run out", "look for a routing loop"},
+	looping:    {"its TTL or hop limit has run out", "raise that with which it was sent, if it is small (hop_limit in ibv_modify_qp); else look for a routing loop"},
 }
 
 // mostUnreachable bounds the kinds.

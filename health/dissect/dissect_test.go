@@ -57,6 +57,15 @@ func mirrored(flags, etherType uint16, header int, frame []byte) []byte {
 	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoGRE, 0, join(gre, make([]byte, header), frame)...))
 }
 
+// fpdu is a TCP segment with an FPDU of iWARP, by its control octets, and more octets behind it.
+func fpdu(ddp, rdmap byte, more int) []byte {
+	const ulpdu, padding, crc = 17, 1, 4
+	tcp := make([]byte, 20, 100)
+	tcp[12] = 0x50
+	tcp = append(append(tcp, 0, ulpdu, ddp, rdmap), make([]byte, ulpdu-2+padding+crc+more)...)
+	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoTCP, 0, tcp...))
+}
+
 // overlay is a frame in UDP to a port behind a header.
 func overlay(port uint16, header, frame []byte) []byte {
 	return join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoUDP, 0, udp(port, join(header, frame)...)...))
@@ -162,6 +171,10 @@ func TestRead(t *testing.T) {
 		{name: "merged without a path MTU", frame: roce(packet.RoCEv2Port, packet.RCSendOnly, make([]byte, 4097)...), reason: Merged},
 		{name: "the largest packet", frame: roce(packet.RoCEv2Port, packet.RCWriteMiddle, make([]byte, 4096)...), whole: true},
 		{name: "iWARP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoTCP, 0, join(make([]byte, 12), []byte{0x50}, make([]byte, 7), []byte("MPA ID Req Frame"))...)), reason: OtherRDMA},
+		{name: "iWARP, an FPDU", frame: fpdu(0x41, 0x43, 0), reason: OtherRDMA},
+		{name: "another version than iWARP's", frame: fpdu(0x42, 0x43, 0), reason: NotRDMA},
+		{name: "what iWARP reserves", frame: fpdu(0x41, 0x53, 0), reason: NotRDMA},
+		{name: "another length than an FPDU's", frame: fpdu(0x41, 0x43, 4), reason: NotRDMA},
 		{name: "Ultra Ethernet", frame: overlay(4793, make([]byte, 16), nil), reason: OtherRDMA},
 		{name: "ESP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(50, 0, make([]byte, 100)...)), reason: Tunnel},
 		{name: "MACsec", frame: join(ethernet(0x88e5), make([]byte, 100)), reason: Tunnel},

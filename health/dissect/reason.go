@@ -83,7 +83,7 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 			return Vendor
 		}
 		return Malformed
-	case p.Proto == packet.ProtoUDP && otherRDMA[p.DstPort] != "", setsUpIWARP(b, p):
+	case p.Proto == packet.ProtoUDP && otherRDMA[p.DstPort] != "", ofIWARP(b, p):
 		return OtherRDMA
 	case packet.InTunnel(b, p) || p.Proto == packet.ProtoUDP && opaqueUDP[p.DstPort] != "" || opaqueIP[p.Proto] != "":
 		return Tunnel
@@ -91,14 +91,20 @@ func reasonOf(b []byte, length uint32, p *packet.Parsed) Reason {
 	return NotRDMA
 }
 
-// setsUpIWARP reports whether a TCP segment has the request or the reply that begins an iWARP connection (RFC 5044 7.1).
-func setsUpIWARP(b []byte, p *packet.Parsed) bool {
+// ofIWARP reports whether a TCP segment has the request or the reply that begins an iWARP connection, or one FPDU: its length, DDP and RDMAP of version 1 with
+// nothing in what is reserved, padding and a CRC (RFC 5044 4.1, 7.1; RFC 5041 4.1; RFC 5040 4.1).
+func ofIWARP(b []byte, p *packet.Parsed) bool {
 	const offset, key = 12, "MPA ID Re"
 	if p.Proto != packet.ProtoTCP || p.L4 == 0 || int(p.L4)+offset >= len(b) {
 		return false
 	}
 	data := int(p.L4) + int(b[p.L4+offset]>>4)*4
-	return data < len(b) && strings.HasPrefix(string(b[data:min(data+len(key), len(b))]), key)
+	if data+4 > len(b) {
+		return false
+	}
+	const least, fixed, version = 14, 0x3ff0, 0x0140 // octets of an ULPDU; the bits of both control octets that are always the same, and their value
+	ulpdu, control := int(binary.BigEndian.Uint16(b[data:])), binary.BigEndian.Uint16(b[data+2:])
+	return ulpdu >= least && control&fixed == version && data+(2+ulpdu+3)&^3+4 == int(p.IPEnd) || strings.HasPrefix(string(b[data:min(data+len(key), len(b))]), key)
 }
 
 // Detail names what a frame is that wasn't examined.
