@@ -169,13 +169,14 @@ const (
 func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	f.as(byCNP)
 	overflows := s.delay(c) == 0 && f.overflows(c)
-	expected := f.expected(c, s)
+	n := f.flying(c, s)
+	expected := c.expected(s, n)
 	over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
 	if over <= 1 && !overflows {
 		return false
 	}
 	spacing := int64(lawSpacingLeast)
-	if hidden := s.delay(c) == 0 && f.flying(c.Now, s.unseen(c, c.Rate)) > 0 && expected > c.Rate; !hidden && !overflows {
+	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
 		spacing = max(int64(float64(s.Spacing)*f.vary(flow)/(over*over*over)), lawSpacingLeast)
 	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
@@ -199,10 +200,9 @@ func (f *LawFlow) overflows(c *LawState) bool {
 	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
-// expected is the rate that the sender has once the CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
+// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
 // their part of the line.
-func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
-	n := f.flying(c.Now, s.unseen(c, c.Rate))
+func (c *LawState) expected(s *LawSender, n float64) float64 {
 	if n == 0 {
 		return c.Rate
 	}
@@ -213,9 +213,12 @@ func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 	return float64(rate) * math.Pow(1-float64(s.Effect), n)
 }
 
-// flying is how many CNPs were sent in the last `unseen` ns, about: of those of the time before `sent` a part, as if they had been spread over it.
-func (f *LawFlow) flying(now, unseen int64) float64 {
-	part := float64(since(now, f.sent)) / float64(unseen)
+// flying is how many CNPs were sent whose effect can't be seen yet, about: of those of the time before `sent` a part, as if they had been spread over it.
+func (f *LawFlow) flying(c *LawState, s *LawSender) float64 {
+	if f.limit == 0 {
+		return 0
+	}
+	part := float64(since(c.Now, f.sent)) / float64(s.unseen(c, c.Rate))
 	switch {
 	case part >= 2:
 		return 0
@@ -227,7 +230,7 @@ func (f *LawFlow) flying(now, unseen int64) float64 {
 
 // SentCNP records that a CNP was sent.
 func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
-	s.watchesCNP(c, f, flow)
+	s.watchCNP(c, f, flow)
 	unseen := s.unseen(c, c.Rate)
 	switch elapsed := since(c.Now, f.sent); {
 	case elapsed >= 2*unseen:
@@ -284,8 +287,8 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.limit *= 1 - float32(percent)/100
 	f.asked = tick(c.Now)
 	f.count |= countReduced
-	if percent >= 30 {
-		s.watches(c, f, flow, (f.limit+float32(c.Rate))/2)
+	if percent >= 30 && s.canWatch(c, f) {
+		s.watch(c, f, flow, (f.limit+float32(c.Rate))/2)
 	}
 }
 

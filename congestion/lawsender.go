@@ -120,23 +120,25 @@ func (s *LawSender) afterResume(f *LawFlow) float64 {
 	return float64(min(line, f.limit+line/2))
 }
 
-// watches begins to watch the effect of a notification, after which a flow has a lower rate than `below`, unless that of another one is watched.
-func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float32) bool {
-	if f.rate == 0 || s.flow != 0 && !s.checked && c.Now-s.at <= lawWatchMost {
-		return false
-	}
-	s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, below, false
-	return true
+// canWatch reports whether the effect of a notification about a flow can be watched: whether that of another one isn't.
+func (s *LawSender) canWatch(c *LawState, f *LawFlow) bool {
+	return f.rate > 0 && (s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost)
 }
 
-// watchesCNP is watches for a CNP. The rate falls below the present one by those in flight, too, so that it only shows the loop's delay if there are none, or too few for QPs that
+// watch begins to watch the effect of a notification, after which a flow has a lower rate than `below`.
+func (s *LawSender) watch(c *LawState, f *LawFlow, flow uint32, below float32) {
+	s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, below, false
+}
+
+// watchCNP watches the effect of a CNP, if that can be. The rate falls below the present one by those in flight, too, so that it only shows the loop's delay if there are none, or too few for QPs that
 // hide their limits. What is sent in the next lawWindow has its effect in the window that shows that of this CNP.
-func (s *LawSender) watchesCNP(c *LawState, f *LawFlow, flow uint32) {
-	n, below := f.flying(c.Now, s.unseen(c, float64(f.rate))), float32(0)
-	if before := f.expected(c, s); before >= c.Rate && before*(1-float64(s.Effect)) < lawShows*c.Rate {
-		below = min(lawShows*f.rate, f.rate-float32(lawShowsBytes)/lawWindow)
-	}
-	if s.watches(c, f, flow, below) {
+func (s *LawSender) watchCNP(c *LawState, f *LawFlow, flow uint32) {
+	if s.canWatch(c, f) {
+		n, below := f.flying(c, s), float32(0)
+		if before := c.expected(s, n); before >= c.Rate && before*(1-float64(s.Effect)) < lawShows*c.Rate {
+			below = min(lawShows*f.rate, f.rate-float32(lawShowsBytes)/lawWindow)
+		}
+		s.watch(c, f, flow, below)
 		s.cnps = float32(n)
 	}
 	if s.flow == flow && c.Now-s.at <= lawWindow {
