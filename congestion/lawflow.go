@@ -1,8 +1,12 @@
 package congestion
 
-import "math"
+import (
+	"math"
 
-// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 32 bytes:
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+)
+
+// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 28 bytes:
 // times are ticks of 64 ns, which wrap after 274 s, and what was asked depends on the kind of request.
 type LawFlow struct {
 	began uint32  // of the window, ticks
@@ -10,13 +14,11 @@ type LawFlow struct {
 	rate  float32 // of the last window, 0: none yet
 	asked uint32  // when a notification was considered (CNP) or sent (a rate) last, or until when the flow is to pause, ticks
 
-	// Rate: the sender's limit. CNP: its rate before the last CNP, as expected, while the effect of CNPs can't be seen yet, else 0.
+	// Rate: the sender's limit. CNP: how many were sent since `sent`.
 	limit float32
-	// Rate: the sender's rate before the last reduction. CNP: the measured rate before the first of the CNPs whose effect can't be seen yet; or, negative, the rate
-	// that shows the effect of the CNP that was sent at `watched`; or 0.
-	before  float32
-	sent    uint32 // CNP: when the last one was sent, ticks
-	watched uint32 // CNP: when that was sent whose effect shows the loop's delay, ticks
+	// Rate: the sender's rate before the last reduction. CNP: how many were sent in as long a time before `sent`.
+	before float32
+	sent   uint32 // CNP: ticks
 }
 
 // kind is what a sender is asked in: the meaning of limit and before.
@@ -156,27 +158,26 @@ func (c *LawState) polled() int64 {
 }
 
 const (
-	lawRateTimer = 55_000 // ns, DCQCN's
-	lawWindowAll = 30_000 // ns between an effect and its measurement
-	lawDeep      = 0.25   // of the rate before: CNPs that lower a rate this far show the loop's delay
-	lawFull      = 0.75   // of its capacity: the queue is nearly full
-	lawFar       = 2      // times F: more than one CNP is needed, whatever its effect
-	lawSeen      = 1.4    // times the expected rate: it is reached
-	lawAhead     = 1.1    // times F, a limit from which on it is lowered before it has had an effect
-	lawFellBy    = 0.8    // of a rate: below that it has fallen
+	lawWindowAll     = 30_000                   // ns between an effect and its measurement
+	lawWindowPackets = 1.5 * windowLeast * 4096 // the same in bytes, if a window takes longer
+	lawFull          = 0.75                     // of its capacity: the queue is nearly full
+	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
+	lawFellBy        = 0.8                      // of a rate: below that it has fallen
 )
 
 // CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
-func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
+func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	f.as(byCNP)
-	overflows := f.overflows(c)
-	over := min(c.Rate, f.expected(c, s)) / s.bound(c, float32(c.Rate))
+	overflows := s.delay(c) == 0 && f.overflows(c)
+	n := f.flying(c, s)
+	expected := c.expected(s, n)
+	over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
 	if over <= 1 && !overflows {
 		return false
 	}
 	spacing := int64(lawSpacingLeast)
-	if !overflows && !f.hidden(c, s) {
-		spacing = max(int64(float64(s.Spacing)/(over*over)), lawSpacingLeast)
+	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
+		spacing = max(int64(float64(s.Spacing)*f.vary(flow)/(over*over*over)), lawSpacingLeast)
 	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
 		return false
@@ -185,53 +186,59 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	return true
 }
 
-// overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. That is proof enough
-// that too few were sent: then each flow above F gets as many as can matter.
+// vary is a factor of the spacing, 0.25 to 1.75, which is another one for each CNP. Else all senders of an incast, which begin together, would get the one too many together that
+// brings them below F.
+func (f *LawFlow) vary(flow uint32) float64 {
+	return 0.25 + 1.5*float64(uint32(keyhash.Fold(uint64(f.asked)<<32|uint64(flow), 0x9e3779b97f4a7c15)))/(1<<32)
+}
+
+// overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. While the loop's delay isn't
+// known, that is proof enough that too few were sent: then each flow above F gets as many as can matter.
 func (f *LawFlow) overflows(c *LawState) bool {
 	left := c.Space
 	over := c.Rate / c.Fair
 	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
-// expected is the rate that the sender has after the CNPs whose effect can't be seen yet, by a model of DCQCN: a CNP lowers the rate by a part, and at each rate timer
-// it makes up half of what it has lost. If there are none, it is the measured rate.
-func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
-	elapsed := since(c.Now, f.sent)
-	if f.limit == 0 || elapsed > s.unseen(c) {
-		f.limit, f.before = 0, float32(c.Rate)
+// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
+// their part of the line.
+func (c *LawState) expected(s *LawSender, n float64) float64 {
+	if n == 0 {
 		return c.Rate
 	}
-	if f.limit == f.before && s.delay(c) == 0 { // after one CNP
-		f.limit = s.unlimited(f.limit, c.Fair)
+	rate := float32(c.Rate)
+	if s.delay(c) == 0 {
+		rate = s.unlimited(rate, c.Fair)
 	}
-	return float64(f.limit) * (1 - float64(s.Effect)*math.Exp2(-float64(elapsed/lawRateTimer)))
+	return float64(rate) * math.Pow(1-float64(s.Effect), n)
 }
 
-// hidden reports whether the CNPs so far can't have an effect that could be seen.
-func (f *LawFlow) hidden(c *LawState, s *LawSender) bool {
-	return f.limit != 0 && s.delay(c) == 0 && f.expected(c, s) > c.Rate
+// flying is how many CNPs were sent whose effect can't be seen yet, about: of those of the time before `sent` a part, as if they had been spread over it.
+func (f *LawFlow) flying(c *LawState, s *LawSender) float64 {
+	if f.limit == 0 {
+		return 0
+	}
+	part := float64(since(c.Now, f.sent)) / float64(s.unseen(c, c.Rate))
+	switch {
+	case part >= 2:
+		return 0
+	case part >= 1:
+		return float64(f.limit) * (2 - part)
+	}
+	return float64(f.limit) + float64(f.before)*(1-part)
 }
 
 // SentCNP records that a CNP was sent.
 func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
-	rate := f.expected(c, s)
-	if f.limit == 0 {
-		s.watches(c, f, flow, 0)
+	s.watchCNP(c, f, flow)
+	unseen := s.unseen(c, c.Rate)
+	switch elapsed := since(c.Now, f.sent); {
+	case elapsed >= 2*unseen:
+		f.sent, f.before, f.limit = tick(c.Now), 0, 0
+	case elapsed >= unseen:
+		f.sent, f.before, f.limit = f.sent+uint32(unseen>>tickShift), f.limit, 0
 	}
-	f.limit, f.sent = float32(rate), tick(c.Now)
-	if cut := f.limit * (1 - s.Effect); cut < lawDeep*f.before && c.Patience > lawPatienceMost/4 {
-		f.watched, f.before = f.sent, -lawSeen*cut
-	}
-}
-
-// delayShown returns the delay of the loop, ns, if the rate in a window that has ended, and took so many ns, shows it. One CNP is not enough: other
-// gateways may notify the sender, too, and one CNP's effect may be weak. So it is shown once several have lowered the rate far.
-func (f *LawFlow) delayShown(now, window int64) int64 {
-	if f.before >= 0 || f.rate >= -f.before {
-		return 0
-	}
-	f.before = 0
-	return max(since(now, f.watched)-window, 1000)
+	f.limit++
 }
 
 // Reduce returns the percentage by which the sender of a flow above F is to reduce its rate, 0 if it isn't to be asked now. It knows what
@@ -280,8 +287,8 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.limit *= 1 - float32(percent)/100
 	f.asked = tick(c.Now)
 	f.count |= countReduced
-	if percent >= 30 {
-		s.watches(c, f, flow, (float64(f.limit)+c.Rate)/2)
+	if percent >= 30 && s.canWatch(c, f) {
+		s.watch(c, f, flow, (f.limit+float32(c.Rate))/2)
 	}
 }
 

@@ -10,11 +10,12 @@ type LawSender struct {
 	Line    float32 // the highest rate at which it may have sent a flow
 
 	blind   uint8   // repeated requests for a rate while the loop's delay was not known, at most mostBlind
-	checked bool    // the effect of the notification at `at` was taken
-	flow    uint32  // whose effect is watched, 0: none's
-	at      int64   // when it was notified, ns
+	checked bool    // the effect of what was sent was taken
+	flow    uint32  // whose rate is watched, 0: none's
+	at      int64   // since when, ns
 	rate    float32 // that it had then
-	below   float32 // a rate that it has after a request, 0: none
+	below   float32 // a rate that shows that the request or the CNP at `at` has come to its sender, 0: none does
+	cnps    float32 // whose effect is watched
 
 	together float32 // rate of its flows above F, 0: not known
 	bytes    float32 // of these since `since`
@@ -25,12 +26,15 @@ type LawSender struct {
 
 const (
 	lawEffect       = 0.5 // of a CNP, at first and at most: DCQCN's first cut
-	lawEffectLeast  = 0.05
-	lawEffectShare  = 4         // a new effect of a CNP counts this part
+	lawEffectLeast  = 0.005
+	lawEffectShare  = 3         // a new effect of a CNP counts this part
+	lawShows        = 0.95      // of a rate: it has fallen
+	lawShowsBytes   = 8192      // a window has so many bytes less, too: packets don't come evenly
 	lawSpacingFirst = 100_000   // ns
 	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in it is all that counts
 	lawSpacingMost  = 1_000_000 // ns
-	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times F becomes an x-th
+	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times its bound becomes an x-th, at most
+	lawSpacingLoops = 8         // the same of a flow above it, in times until the effect of a CNP is seen
 	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind       = 4
 	lawWatchMost    = 20_000_000
@@ -69,6 +73,11 @@ func (s *LawSender) unlimited(rate float32, fair float64) float32 {
 // several reports whether not only a flow of this rate is above F.
 func (s *LawSender) several(rate float32) bool { return s.together >= lawHides*rate }
 
+// others reports whether several flows are above F, one of which has this rate, and packets of them have come in the last windows: if some begin, the others' rates fall.
+func (s *LawSender) others(now int64, rate float32) bool {
+	return s.several(rate) && now-s.since <= 2*lawWindow
+}
+
 // bound is the rate above which a flow of the sender gets CNPs. A CNP halves the rate of a NIC, some of which need 100 ms to come back: so a queue isn't drained by
 // CNPs to senders that have their share of the line, unless it grows on. One that has several flows above F slows down in smaller steps.
 func (s *LawSender) bound(c *LawState, rate float32) float64 {
@@ -96,11 +105,11 @@ func (s *LawSender) wait(c *LawState) int64 {
 	return lawUnknownWait<<s.blind + c.polled()
 }
 
-// unseen is the time for which the effect of a CNP can't be seen, ns. While the loop's delay isn't known, it is long, so that no more CNPs are sent than are needed, but
-// short for senders on which CNPs seem to have no effect.
-func (s *LawSender) unseen(c *LawState) int64 {
+// unseen is the time for which the effect of a CNP can't be seen in a flow of a rate, ns: the loop's delay, and a window of the flow. While the delay isn't known, it is long, so that
+// no more CNPs are sent than are needed, but short for senders on which CNPs seem to have no effect.
+func (s *LawSender) unseen(c *LawState, rate float64) int64 {
 	if d := s.delay(c); d > 0 {
-		return d + lawWindowAll + c.polled()
+		return d + max(lawWindowAll, int64(lawWindowPackets/rate)) + c.polled()
 	}
 	return c.Patience
 }
@@ -111,34 +120,46 @@ func (s *LawSender) afterResume(f *LawFlow) float64 {
 	return float64(min(line, f.limit+line/2))
 }
 
-// watches begins to watch the effect of a notification, after which a flow has a lower rate than `below`, unless that of another one is watched.
-func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float64) {
-	if f.rate > 0 && (s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost) {
-		s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, float32(below), false
+// canWatch reports whether the effect of a notification about a flow can be watched: whether that of another one isn't.
+func (s *LawSender) canWatch(c *LawState, f *LawFlow) bool {
+	return f.rate > 0 && (s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost)
+}
+
+// watch begins to watch the effect of a notification, after which a flow has a lower rate than `below`.
+func (s *LawSender) watch(c *LawState, f *LawFlow, flow uint32, below float32) {
+	s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, below, false
+}
+
+// watchCNP watches the effect of a CNP, if that can be. The rate falls below the present one by those in flight, too, so that it only shows the loop's delay if there are none, or too few for QPs that
+// hide their limits. What is sent in the next lawWindow has its effect in the window that shows that of this CNP.
+func (s *LawSender) watchCNP(c *LawState, f *LawFlow, flow uint32) {
+	if s.canWatch(c, f) {
+		n, below := f.flying(c, s), float32(0)
+		if before := c.expected(s, n); before >= c.Rate && before*(1-float64(s.Effect)) < lawShows*c.Rate {
+			below = min(lawShows*f.rate, f.rate-float32(lawShowsBytes)/lawWindow)
+		}
+		s.watch(c, f, flow, below)
+		s.cnps = float32(n)
+	}
+	if s.flow == flow && c.Now-s.at <= lawWindow {
+		s.cnps++
 	}
 }
 
 // Ended takes the rate of a flow in a window that has ended, and took so many ns. It reports whether the loop's delay was measured.
 func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bool {
-	delay := int64(0)
-	switch f.kind() {
-	case byCNP:
+	if f.kind() == byCNP {
 		s.space(c, f, window)
-		if d := s.delay(c); s.flow == flow && d > 0 && !s.checked && c.Now-window >= s.at+d {
-			s.checked = true
-			s.Effect += (1 - f.rate/s.rate - s.Effect) / lawEffectShare
-			s.Effect = min(max(s.Effect, lawEffectLeast), lawEffect)
-		}
-		delay = f.delayShown(c.Now, window)
-	case byRate:
-		if s.flow == flow && !s.checked && f.rate < s.below {
-			s.checked = true
-			most := c.Now - s.at // the rate fell in the window: a known delay that ends in it is not contradicted, however long the window
-			if delay = s.delay(c); delay == 0 {
-				delay = most - window/2
-			}
-			delay = max(min(delay, most), most-window, 1000)
-		}
+	}
+	if s.flow != flow || f.kind() == byPause {
+		return false
+	}
+	delay := s.delayShown(c, f, window)
+	if d := s.delay(c); f.kind() == byCNP && d > 0 && !s.checked && c.Now-window >= s.at+d {
+		s.checked = true
+		effect := 1 - math.Pow(float64(min(f.rate/s.rate, 1)), 1/float64(s.cnps))
+		s.Effect += (float32(effect) - s.Effect) / lawEffectShare
+		s.Effect = min(max(s.Effect, lawEffectLeast), lawEffect)
 	}
 	switch {
 	case delay == 0 || delay > lawLoopMost:
@@ -151,12 +172,31 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 	return true
 }
 
-// space adjusts the spacing of CNPs after a window, which took so many ns: those to a flow that stays above F come closer together, those to one that has fallen below
-// it further apart. So a spacing is found at which the flow's mean rate is F, whatever the NIC does with a CNP, and however fast it comes back.
+// delayShown is the delay of the loop, ns, if the rate of the watched flow in a window that has ended, and took so many ns, shows it, else 0.
+func (s *LawSender) delayShown(c *LawState, f *LawFlow, window int64) int64 {
+	if f.rate >= s.below || f.kind() == byCNP && s.others(c.Now, f.rate) {
+		return 0
+	}
+	s.below = 0
+	s.checked = s.checked || f.kind() == byRate
+	most := c.Now - s.at // the rate fell in the window: a known delay that ends in it is not contradicted, however long the window
+	delay := s.delay(c)
+	if delay == 0 {
+		delay = most - window/2
+	}
+	return max(min(delay, most), most-window, 1000)
+}
+
+// space adjusts the spacing of CNPs after a window, which took so many ns: those to a flow that stays above its bound come closer together, those to one that has fallen below it
+// further apart. So a spacing is found at which the flow's mean rate is its bound, whatever the NIC does with a CNP, and however fast it comes back: as fast as CNPs are seen to
+// have an effect.
 func (s *LawSender) space(c *LawState, f *LawFlow, window int64) {
 	elapsed := min(since(c.Now, s.spaced), window) // the sender may have many flows
 	s.spaced = tick(c.Now)
-	excess := max(math.Log(float64(f.rate)/s.bound(c, f.rate)), -1) // one that has ended is far below
-	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / lawSpacingTime))
+	excess, time := max(math.Log(float64(f.rate)/s.bound(c, f.rate)), -1), float64(lawSpacingTime) // one that has ended is far below
+	if excess > 0 && s.delay(c) > 0 {
+		time = min(time, lawSpacingLoops*float64(s.unseen(c, float64(f.rate))))
+	}
+	s.Spacing *= float32(math.Exp(-excess * float64(elapsed) / time))
 	s.Spacing = min(max(s.Spacing, lawSpacingLeast), lawSpacingMost)
 }

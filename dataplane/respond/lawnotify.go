@@ -67,7 +67,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		}
 		asked = d.Parameter > pauseIgnored // a sender that pauses is never so far ahead; its rate between pauses doesn't fall
 	default:
-		if !f.CNP(&t.LawState, s) {
+		if !f.CNP(&t.LawState, s, uint32(x)) {
 			break
 		}
 		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.shared.fair()) {
