@@ -160,6 +160,7 @@ func (c *LawState) polled() int64 {
 const (
 	lawWindowAll     = 30_000                   // ns between an effect and its measurement
 	lawWindowPackets = 1.5 * windowLeast * 4096 // the same in bytes, if a window takes longer
+	lawWindowMost    = 100_000                  // ns, the same at most: one that lasts is seen to be slower before it ends
 	lawFull          = 0.75                     // of its capacity: the queue is nearly full
 	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
 	lawFellBy        = 0.8                      // of a rate: below that it has fallen

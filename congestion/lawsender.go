@@ -109,7 +109,7 @@ func (s *LawSender) wait(c *LawState) int64 {
 // no more CNPs are sent than are needed, but short for senders on which CNPs seem to have no effect.
 func (s *LawSender) unseen(c *LawState, rate float64) int64 {
 	if d := s.delay(c); d > 0 {
-		return d + max(lawWindowAll, int64(lawWindowPackets/rate)) + c.polled()
+		return d + min(max(lawWindowAll, int64(lawWindowPackets/rate)), lawWindowMost) + c.polled()
 	}
 	return c.Patience
 }
