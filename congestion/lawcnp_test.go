@@ -1,0 +1,221 @@
+package congestion_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
+
+// TestCNPsOnTheirWay: a gateway that doesn't know the loop's delay sends a flow as many CNPs as bring it to F by DCQCN, and no more until they can have had their
+// effect. Then it knows the delay, however long.
+func TestCNPsOnTheirWay(t *testing.T) {
+	for _, delay := range []int64{10_000, 200_000, 1_000_000} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		var cuts []int64 // when the sender gets CNPs
+		rate, sent, learned := 100*gigabit, 0, int64(0)
+		for c.Now < 1e9+1_500_000 {
+			for len(cuts) > 0 && cuts[0] <= c.Now {
+				rate, cuts = rate/2, cuts[1:]
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				if s.Ended(&c, &f, 1, window) && learned == 0 {
+					learned = int64(s.Delay)
+				}
+			}
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				cuts = append(cuts, c.Now+delay)
+				sent++
+			}
+			c.Now += int64(4096 / rate)
+		}
+		if sent < 3 || sent > 8 { // it expects that the sender comes back between them
+			t.Errorf("%d CNPs were sent in a loop of %d us, from 100 to 10 Gbps by halves", sent, delay/1000)
+		}
+		if learned == 0 || learned < delay-60_000 || learned > delay+60_000 {
+			t.Errorf("a delay of %d us was measured, it is %d", learned/1000, delay/1000)
+		}
+	}
+}
+
+// TestHiddenByOthers: several QPs of a sender begin at its line rate together. While the loop's delay is not known, one gets as many CNPs at once as bring that to the
+// rate at which it arrives; then, or alone, or if little is asked of it, its next CNP waits for the spacing.
+func TestHiddenByOthers(t *testing.T) {
+	const rate, length = 12.5 * gigabit, 10_000 // bytes/ns, ns
+	for _, c := range []struct {
+		qps  int
+		fair float64
+		loop int64
+		cnps int
+	}{
+		{1, 0.8 * rate, 0, 1}, {2, 0.8 * rate, 0, 1}, {4, 0.8 * rate, 0, 2}, {8, 0.8 * rate, 0, 3}, {16, 0.8 * rate, 0, 4},
+		{8, 0.82 * rate, 0, 1}, {8, 0.8 * rate, 20_000, 1},
+	} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		state := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: c.fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: c.loop}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		asked, sent := int64(0), 0
+		for ; asked == 0 || state.Now < asked+length; state.Now += 256 {
+			f.Add(state.Now, 256*rate)
+			for range c.qps {
+				s.Arrives(state.Now, 256*rate)
+			}
+			if state.Now > 1e9+50_000 && f.CNP(at(&state, &f), &s, 1) {
+				f.SentCNP(&state, &s, 1)
+				if sent++; asked == 0 {
+					asked = state.Now
+				}
+			}
+		}
+		if sent != c.cnps {
+			t.Errorf("%d CNPs in %d us, want %d: %+v", sent, length/1000, c.cnps, c)
+		}
+	}
+}
+
+// TestFarAbove: a flow far above F, whose sender cuts its rate at each CNP, is within twice F as soon as a NIC can that is asked each 12 us; one that cuts once in 50 us
+// gets no more CNPs than bring it there. Of CNPs that came closer together than a NIC cuts, each counts less: two more may be on their way then.
+func TestFarAbove(t *testing.T) {
+	const loop, fair = 20_000, 3 * gigabit
+	for _, nic := range []struct{ interval, within int64 }{{4_000, 180_000}, {50_000, 800_000}} {
+		l := congestion.NewLaw(10e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		s.Delay = loop
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: loop}
+		var cnps []int64 // when the sender gets them
+		rate, cut, there := 400*gigabit, int64(0), int64(0)
+		for c.Now < 1e9+1_500_000 {
+			for len(cnps) > 0 && cnps[0] <= c.Now {
+				if cnps[0] >= cut+nic.interval {
+					rate, cut = rate/2, cnps[0]
+				}
+				cnps = cnps[1:]
+			}
+			if rate < 2*fair && there == 0 {
+				there = c.Now - 1e9
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				s.Ended(&c, &f, 1, window)
+			}
+			if f.Over(2*c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				cnps = append(cnps, c.Now+loop)
+			}
+			c.Now += int64(4096 / rate)
+		}
+		if there == 0 || there > nic.within || rate < fair/4 {
+			t.Errorf("cuts each %d us: within twice F after %d us, want %d; in the end it is at %.1f of F", nic.interval/1000, there/1000, nic.within/1000, rate/fair)
+		}
+	}
+}
+
+// TestWeakCNPs: a NIC that halves its rate at a CNP, and makes up for that within microseconds, needs CNPs as close together. That is found out while the queue is far from full:
+// the first small fall shows the loop's delay, and what the next CNPs do, how many are needed.
+func TestWeakCNPs(t *testing.T) {
+	const loop, line, fair, interval = 10_000, 25 * gigabit, 7 * gigabit, 4_000
+	for _, recovery := range []float64{10_000, 20_000, 100_000} { // ns in which it makes up for all but 1/e
+		l := congestion.NewLaw(200e9, 500_000_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Patience: 2_048_000}
+		var cnps []int64 // when the sender gets them
+		rate, cut, mean, there := line, int64(0), line, int64(0)
+		for c.Now < 1e9+5_000_000 {
+			elapsed := 4096 / rate
+			c.Now += int64(elapsed)
+			rate = line - (line-rate)*math.Exp(-elapsed/recovery)
+			for len(cnps) > 0 && cnps[0] <= c.Now {
+				if cnps[0] >= cut+interval {
+					rate, cut = rate/2, cnps[0]
+				}
+				cnps = cnps[1:]
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				s.Ended(&c, &f, 1, window)
+			}
+			if mean += (f.Rate() - mean) / 64; mean < 1.25*fair && there == 0 {
+				there = c.Now - 1e9
+			}
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				cnps = append(cnps, c.Now+loop)
+			}
+		}
+		if there == 0 || there > 3_000_000 {
+			t.Errorf("recovery in %.0f us: near F after %d us, want 3000; in the end at %.2f of F", recovery/1000, there/1000, mean/fair)
+		}
+	}
+}
+
+// TestVary: senders that are notified at the same time get their next CNP at different times, and none has one all too late.
+func TestVary(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	first, last := int64(math.MaxInt64), int64(0)
+	for flow := range uint32(100) {
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Loop: 10_000}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		sent := []int64{}
+		for ; len(sent) < 2; c.Now += 328 {
+			f.Add(c.Now, 410) // 10 Gbps, and a little more
+			if c.Now > 1e9+30_000 && f.CNP(at(&c, &f), &s, flow) {
+				sent = append(sent, c.Now)
+			}
+		}
+		first, last = min(first, sent[1]-sent[0]), max(last, sent[1]-sent[0])
+	}
+	if spacing := int64(100_000); first > spacing*2/3 || last < spacing*3/2 || last > spacing*9/5 {
+		t.Errorf("the second of 100 flows' CNPs comes %d to %d us after the first", first/1000, last/1000)
+	}
+}
+
+// TestOverflow: a flow above F gets as many CNPs as can matter while the queue is nearly full, and when it overflows before they can have an effect, however many are on
+// their way. A flow below F gets none.
+func TestOverflow(t *testing.T) {
+	const capacity, each, length = 62_500_000, 5_000, 1_000_000 // bytes, ns, ns
+	for _, q := range []struct {
+		name  string
+		depth float64 // of the capacity
+		rate  float64 // Gbps; F is 10
+		least int
+		most  int
+	}{
+		{"full", 1, 100, length / each, length / each},
+		{"full, above F", 1, 13, length / each, length / each},
+		{"overflows in 160 us", 0.7, 100, length / each, length / each},
+		{"half full, little above F", 0.5, 11, 1, length / each / 10},
+		{"full, below F", 1, 9, 0, 0},
+	} {
+		l := congestion.NewLaw(100e9, capacity, 0)
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		for range 100 {
+			f.Add(c.Now, 4096)
+			c.Now += int64(4096 / (q.rate * gigabit))
+		}
+		sent := 0
+		for range length / each {
+			c.Now += each
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				sent++
+			}
+		}
+		if sent < q.least || sent > q.most {
+			t.Errorf("%s: %d CNPs in 1 ms, want %d to %d", q.name, sent, q.least, q.most)
+		}
+	}
+}
