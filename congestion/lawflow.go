@@ -1,10 +1,6 @@
 package congestion
 
-import (
-	"math"
-
-	"github.com/cnpgate/cnpgate/internal/keyhash"
-)
+import "math"
 
 // LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 28 bytes:
 // times are ticks of 64 ns, which wrap after 274 s, and what was asked depends on the kind of request.
@@ -178,19 +174,13 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	}
 	spacing := int64(lawSpacingLeast)
 	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
-		spacing = max(int64(float64(s.Spacing)*f.vary(flow)/(over*over*over)), lawSpacingLeast)
+		spacing = max(int64(float64(s.Spacing)*s.vary(flow)/(over*over*over)), lawSpacingLeast)
 	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
 		return false
 	}
 	f.asked = tick(c.Now)
 	return true
-}
-
-// vary is a factor of the spacing, 0.25 to 1.75, which is another one for each CNP. Else all senders of an incast, which begin together, would get the one too many together that
-// brings them below F.
-func (f *LawFlow) vary(flow uint32) float64 {
-	return 0.25 + 1.5*float64(uint32(keyhash.Fold(uint64(f.asked)<<32|uint64(flow), 0x9e3779b97f4a7c15)))/(1<<32)
 }
 
 // overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. While the loop's delay isn't
@@ -240,6 +230,7 @@ func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 		f.sent, f.before, f.limit = f.sent+uint32(unseen>>tickShift), f.limit, 0
 	}
 	f.limit++
+	s.sent++
 }
 
 // Reduce returns the percentage by which the sender of a flow above F is to reduce its rate, 0 if it isn't to be asked now. It knows what

@@ -1,6 +1,10 @@
 package congestion
 
-import "math"
+import (
+	"math"
+
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+)
 
 // LawSender is what the law has learned of a sender, from notifications to it and the rates that follow. The zero LawSender has learned nothing.
 type LawSender struct {
@@ -22,6 +26,7 @@ type LawSender struct {
 	since    int64   // ns
 	known    uint32  // when `together` was first known, ticks; 0: never
 	spaced   uint32  // when the spacing was adjusted, ticks
+	sent     uint32  // CNPs
 }
 
 const (
@@ -85,6 +90,12 @@ func (s *LawSender) bound(c *LawState, rate float32) float64 {
 		return c.Fair
 	}
 	return c.Lasting()
+}
+
+// vary is a factor of the spacing, 0.25 to 1.75, which is another one for each CNP. Else all senders of an incast, which begin together, would get the one too many together that
+// brings them below F.
+func (s *LawSender) vary(flow uint32) float64 {
+	return 0.25 + 1.5*float64(uint32(keyhash.Fold(uint64(s.sent)<<32|uint64(flow), 0x9e3779b97f4a7c15)))/(1<<32)
 }
 
 // Closest reports whether CNPs to it come as close together as they can have an effect.
