@@ -141,8 +141,8 @@ func (s *LawSender) watch(c *LawState, f *LawFlow, flow uint32, below float32) {
 	s.flow, s.at, s.rate, s.below, s.checked = flow, c.Now, f.rate, below, false
 }
 
-// watchCNP watches the effect of a CNP, if that can be. The rate falls below the present one by those in flight, too, so that it only shows the loop's delay if there are none, or too few for QPs that
-// hide their limits. What is sent in the next lawWindow has its effect in the window that shows that of this CNP.
+// watchCNP watches the effect of a CNP, if that can be. Those in flight lower the rate, too: so it only shows the loop's delay if there are none, or too few to show
+// in QPs that hide their limits. What is sent in the next lawWindow has its effect in the window that shows that of this CNP.
 func (s *LawSender) watchCNP(c *LawState, f *LawFlow, flow uint32) {
 	if s.canWatch(c, f) {
 		n, below := f.flying(c, s), float32(0)

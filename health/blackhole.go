@@ -30,15 +30,15 @@ const (
 	coincidence = 16 // smaller packets that passed before the first large one: that the peer went down just then is no coincidence
 )
 
-// sizeOf is the size of a request, or of the largest response to a READ.
-func (h *Half) sizeOf(p *Packet) size {
+// sizeOf is the size of a request, or of the largest response to a READ on a path with an MTU; 0: it isn't known.
+func sizeOf(p *Packet, mtu uint32) size {
 	switch {
 	case p.Opcode.Role() != packet.ReadRequest:
 		return size{clamp(p.Data), uint16(p.Opcode.HeadersLen())}
-	case h.mtu == 0:
+	case mtu == 0:
 		return size{clamp(min(p.Message, maximum)), packet.AETHLen}
 	}
-	return size{clamp(min(p.Message, h.mtu)), packet.AETHLen}
+	return size{clamp(min(p.Message, mtu)), packet.AETHLen}
 }
 
 // outstanding notes a request of a size.

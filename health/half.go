@@ -156,7 +156,7 @@ func (h *Half) fresh(p *Packet) {
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
 	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16), 0)
 	h.recent.add(p)
-	h.big.outstanding(p.PSN, h.sizeOf(p))
+	h.big.outstanding(p.PSN, sizeOf(p, h.mtu))
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}

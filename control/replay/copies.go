@@ -16,8 +16,8 @@ import (
 // a tag. What passed is judged as one of them has it, as their order among each other depends on clocks, and each would count twice.
 //
 // A view is how a place shows packets: file, interface, tags and tunnel. Two views of the same packets (their addresses, identification, ports, QP, PSN and
-// first headers are equal) are copies, unless they have the same headers with other VLANs or VNIs, and no router between them: these are two tenants. Within one view the second of two equal packets is a copy if the requester can't have sent it: it has the same
-// identification of many, or another hop limit; or all come twice, sooner than a time-out; or packets of two sequences come by turns, as one who goes back sends
+// first headers are equal) are copies, unless they have the same headers with other VLANs or VNIs, and no router between them: these are two tenants. Within one view the second of two
+// equal packets is a copy if the requester can't have sent it: it has the same identification of many, or another hop limit; or all come twice, sooner than a time-out; or packets of two sequences come by turns, as one who goes back sends
 // what follows (IBTA 9.7.5.1.2), and doesn't return.
 
 const (
