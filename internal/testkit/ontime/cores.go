@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,16 +19,16 @@ type Cores struct {
 	stop, done chan struct{}
 	begin      time.Time
 	took       time.Duration
-	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
-	before     map[string]time.Duration // the same, before the watch began
-	ran        map[string]time.Duration // of each thread: how long it had one
-	worst      time.Duration            // the longest wait of a thread, or of what looks, between two looks while there was other work
-	used       map[int]time.Duration    // CPU time of each process, up to the last look
-	earlier    time.Duration            // CPU time of all, before the watch began
-	counted    map[int]counted          // of each process that ran at the last look
-	ours       time.Duration            // CPU time of all
-	idle       time.Duration            // of all cores, before
-	idled      time.Duration            // of all cores, meanwhile
+	waited     map[int]time.Duration // of each thread, by its ID: how long it was runnable and had no core
+	before     map[int]time.Duration // the same, before the watch began
+	ran        map[int]time.Duration // of each thread: how long it had one
+	worst      time.Duration         // the longest wait of a thread, or of what looks, between two looks while there was other work
+	used       map[int]time.Duration // CPU time of each process, up to the last look
+	earlier    time.Duration         // CPU time of all, before the watch began
+	counted    map[int]counted       // of each process that ran at the last look
+	ours       time.Duration         // CPU time of all
+	idle       time.Duration         // of all cores, before
+	idled      time.Duration         // of all cores, meanwhile
 	last       sight
 	delay      time.Duration // of the next look
 }
@@ -61,7 +62,7 @@ func (c *Cores) End() { c.end(0) }
 
 // watchGroup begins to watch a process group and its descendants, and to raise their priority if wanted.
 func watchGroup(group int, raised bool) *Cores {
-	c := &Cores{group: group, raised: raised, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, ran: map[string]time.Duration{},
+	c := &Cores{group: group, raised: raised, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[int]time.Duration{}, ran: map[int]time.Duration{},
 		used: map[int]time.Duration{}, counted: map[int]counted{}, idle: idleTime()}
 	c.last = sight{at: c.begin, idle: c.idle}
 	c.look()
@@ -117,13 +118,12 @@ func (c *Cores) look() {
 		c.used[pid] = p.used
 		ended += p.ended - c.counted[pid].ended
 		c.counted[pid] = counted{c.counted[pid].ran, p.ended}
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-		for _, thread := range threads {
-			text, _ := os.ReadFile(thread)
-			var ran, waited time.Duration
-			if n, _ := fmt.Sscan(string(text), &ran, &waited); n < 2 {
+		for _, thread := range numbersIn(fmt.Sprintf("/proc/%d/task", pid)) {
+			fields := strings.Fields(readProc(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, thread)))
+			if len(fields) < 2 {
 				continue
 			}
+			ran, waited := nanoseconds(fields[0]), nanoseconds(fields[1])
 			longest = max(longest, waited-c.waited[thread])
 			c.counted[pid] = counted{c.counted[pid].ran + ran - c.ran[thread], p.ended}
 			now.ran += ran - c.ran[thread]
@@ -171,6 +171,11 @@ func (c *Cores) longest() (waited time.Duration) {
 func (c *Cores) String() string {
 	return fmt.Sprintf("In %v other work had %.0f %% of the machine; a thread of the test waited for a core for %v in all, %v at a time.\n",
 		c.took.Round(time.Millisecond), 100*c.others(), c.longest().Round(time.Millisecond), c.worst.Round(time.Millisecond))
+}
+
+func nanoseconds(text string) time.Duration {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Duration(n)
 }
 
 const tick = 10 * time.Millisecond // of /proc/stat and /proc/PID/stat: USER_HZ is 100 wherever Linux runs Go

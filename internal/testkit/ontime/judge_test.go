@@ -15,7 +15,7 @@ import (
 // TestJudge: a test that fails in the same way each time has failed, also on a busy machine.
 func TestJudge(t *testing.T) {
 	cores := func(waited time.Duration) *Cores {
-		return &Cores{took: 10 * time.Second, worst: 2 * late, waited: map[string]time.Duration{"1": waited, "2": 0}}
+		return &Cores{took: 10 * time.Second, worst: 2 * late, waited: map[int]time.Duration{1: waited, 2: 0}}
 	}
 	calm := &Cores{took: 10 * time.Second}
 	little, much, once := cores(time.Second/2), cores(2*time.Second), &Cores{took: 10 * time.Second, worst: 2 * long}

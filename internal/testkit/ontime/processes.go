@@ -3,11 +3,13 @@
 package ontime
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is what /proc/PID/stat says of a process.
@@ -21,20 +23,45 @@ type table map[int]process
 
 func processes() table {
 	running := table{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, stat := range stats {
-		text, _ := os.ReadFile(stat)
-		_, rest, _ := strings.Cut(string(text), ") ")
+	for _, pid := range numbersIn("/proc") {
+		_, rest, _ := strings.Cut(readProc(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
 		fields := strings.Fields(rest) // state, parent, group
 		if len(fields) < 15 {
 			continue // it has ended
 		}
 		number := func(i int) int { n, _ := strconv.Atoi(fields[i]); return n }
 		ticks := func(i, j int) time.Duration { return time.Duration(number(i)+number(j)) * tick }
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
 		running[pid] = process{number(1), number(2), ticks(11, 12), ticks(13, 14)}
 	}
 	return running
+}
+
+// numbersIn are the numbers that name something in a folder: processes in /proc, and threads in /proc/PID/task.
+func numbersIn(folder string) (numbers []int) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// readProc reads a short file of /proc, "" if it can't. It makes half the system calls of os.ReadFile: a look reads hundreds of these, ten times a second.
+func readProc(path string) string {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var text [1 << 10]byte
+	n, _ := unix.Read(fd, text[:])
+	return string(text[:max(n, 0)])
 }
 
 // below reports whether a process is of a group, or descends from one that is, such as a service of a system that is booted in a container.
