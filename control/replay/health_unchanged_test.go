@@ -31,10 +31,9 @@ const mostChanged = 3.0
 
 // relation is what a change may do to the answer.
 type relation struct {
-	less bool     // less certain
+	less bool     // less certain: a part of the verdicts, causes and places, and how often may differ
 	some bool     // of packets that the capture no longer has, it isn't known where they are missing
 	may  []string // verdicts and notes that may be added
-	not  []string // captures, the beginning of their names, that it doesn't apply to
 	plus string   // the name of the capture whose answer is added
 }
 
@@ -49,7 +48,6 @@ type said struct {
 	verdicts, notes []string
 	causes          map[string]uint64
 	lost            [2]uint64 // before and behind
-	connections     int
 	unpaired        int
 	conclusion      string
 }
@@ -61,7 +59,7 @@ func saidOf(t *testing.T, name string, b []byte) said {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	s := said{causes: map[string]uint64{}, lost: [2]uint64{r.Summary.LostUpstream, r.Summary.LostDownstream}, connections: r.Summary.Connections, unpaired: r.Summary.NotPaired, conclusion: r.Conclusion}
+	s := said{causes: map[string]uint64{}, lost: [2]uint64{r.Summary.LostUpstream, r.Summary.LostDownstream}, unpaired: r.Summary.NotPaired, conclusion: r.Conclusion}
 	for _, v := range r.Verdicts {
 		s.verdicts = append(s.verdicts, v.Name)
 	}
