@@ -200,10 +200,10 @@ func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte
 		if whole = lengthBefore(inner, &in); whole <= n {
 			return inner, n, true
 		}
-	} else if whole > 0 && whole <= n {
+	} else if whole > 0 && whole <= n || p.Kind == packet.Other { // nothing in front of labels tells a length
 		return r.asFrame(b[at:], n)
 	}
-	if whole <= n || p.Kind != packet.IP {
+	if whole <= n || p.Kind == packet.Other {
 		return nil, 0, false
 	}
 	r.rewrote = append(r.rewrote[:0], b...)

@@ -161,6 +161,7 @@ func TestRead(t *testing.T) {
 		{name: "the same in GRE", frame: mirrored(0, 0x6558, 0, send[:60]), tunnel: packet.GRE},
 		{name: "the same, an IP packet in GRE", frame: mirrored(0, packet.EtherTypeIPv4, 0, send[packet.EthernetLen:60]), tunnel: packet.GRE},
 		{name: "the same, an IP packet in IP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoIPv4, 0, send[packet.EthernetLen:60]...)), tunnel: packet.IPInIP},
+		{name: "the same below a label", frame: join(ethernet(packet.EtherTypeMPLS), []byte{0, 1, 0x41, 60}, send[packet.EthernetLen:60])},
 		{name: "the same in VXLAN in ERSPAN II", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send[:60])), tunnel: packet.VXLAN, id: 77},
 		{name: "VXLAN in VXLAN", frame: overlay(vxlanPort, vni, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "VXLAN in VXLAN, cut", frame: overlay(vxlanPort, vni, overlay(vxlanPort, vni, send)[:110]), tunnel: packet.VXLAN, id: 77},
