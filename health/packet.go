@@ -27,19 +27,24 @@ type Packet struct {
 
 // Read reads a RoCEv2 packet from the frame b of which p was parsed.
 func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
-	o = Packet{Time: now, PSN: p.PSN, Len: p.Len, Opcode: p.Opcode}
+	o = Packet{Time: now, PSN: p.PSN, Len: p.Len, Opcode: p.Opcode, CE: p.ECN == packet.CE}
 	o.AckReq = b[p.BTH+8]&0x80 != 0
 	if p.Family == 4 && int(p.L3)+6 <= len(b) {
 		o.ID = binary.BigEndian.Uint16(b[p.L3+4:])
 	}
-	class := byte(0)
 	switch l3 := int(p.L3); {
 	case p.Family == 4 && l3+8 < len(b):
-		o.Hops, class = b[l3+8], b[l3+1]
+		o.Hops = b[l3+8]
 	case p.Family == 6 && l3+7 < len(b):
-		o.Hops, class = b[l3+7], b[l3+1]>>4
+		o.Hops = b[l3+7]
 	}
-	o.CE = p.ECN == packet.CE || class&3 == packet.CE // in a tunnel, either header says so (RFC 6040 4.2)
+	if p.Outer != p.L3 { // either header says so (RFC 6040 4.2)
+		class := b[p.L3+1]
+		if p.Family == 6 {
+			class >>= 4
+		}
+		o.CE = o.CE || class&3 == packet.CE
+	}
 	headers := p.Opcode.Headers()
 	if headers&packet.HasAETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {

@@ -27,7 +27,7 @@ var (
 )
 
 // mostChanged is the share of answers that may be other ones, percent: what is reached.
-const mostChanged = 3.0
+const mostChanged = 2.0
 
 // relation is what a change may do to the answer.
 type relation struct {
