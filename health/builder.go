@@ -67,7 +67,7 @@ func (b *Builder) Add(c *Connection, by string) {
 		b.unacknowledged++
 	}
 	if c.Service == transportUD {
-		b.datagrams[direction{c.End[0].Addr, c.End[1].Addr, c.Scope}] += c.Datagram.Packets
+		b.datagrams[direction{from: c.End[0].Addr, to: c.End[1].Addr}] += c.Datagram.Packets // in whatever network: the answers may be in another one
 	}
 	if c.unheard() {
 		b.unheard++
@@ -147,7 +147,7 @@ func (c *Connection) direction() (d direction, oneSided bool) {
 	if !sends[0] {
 		from = 1
 	}
-	return direction{c.End[from].Addr, c.End[from^1].Addr, c.Scope}, sends[0] != sends[1]
+	return direction{c.End[from].Addr, c.End[from^1].Addr, c.Scope.Tenant()}, sends[0] != sends[1]
 }
 
 // elsewhere reports whether the other direction of an asymmetric connection is in another record: another worker follows it, or the pair isn't known.
@@ -228,7 +228,7 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 func (b *Builder) withoutAnswer() {
 	const many = 64
 	for d, n := range b.datagrams {
-		if to := d.to.Netip(); n >= many && b.datagrams[direction{d.to, d.from, d.scope}] == 0 && !to.IsMulticast() {
+		if to := d.to.Netip(); n >= many && b.datagrams[direction{from: d.to, to: d.from}] == 0 && !to.IsMulticast() {
 			text := fmt.Sprintf("%d datagrams (UD) went there, and none came back here", n)
 			if to.IsLinkLocalUnicast() {
 				text += ": " + strings.TrimSuffix(LinkLocal, "; ")

@@ -38,6 +38,13 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	case p.Family == 6 && l3+7 < len(b):
 		o.Hops = b[l3+7]
 	}
+	if p.Outer != p.L3 { // either header says so (RFC 6040 4.2)
+		class := b[p.L3+1]
+		if p.Family == 6 {
+			class >>= 4
+		}
+		o.CE = o.CE || class&3 == packet.CE
+	}
 	headers := p.Opcode.Headers()
 	if headers&packet.HasAETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {

@@ -137,17 +137,22 @@ func (t *Table) place(a packet.Addr, qp uint32) uint32 {
 	return uint32(splitmix.Mix(a.Hi^splitmix.Mix(a.Lo^uint64(qp)<<32))>>32) % uint32(len(t.ends))
 }
 
-// find is the latest connection of an end in a scope; 0 if it isn't known.
+// find is the latest connection of an end in a scope; 0 if it isn't known. If there is none, it is one of the same tenant: a label or a key may belong to one direction.
 func (t *Table) find(a packet.Addr, qp uint32, s packet.Scope) (found end) {
 	at := t.place(a, qp)
+	exact := false
 	for try := range uint32(probed) {
 		o := t.ends[(at+try)%uint32(len(t.ends))]
 		if o == 0 { // a place is never emptied
 			break
 		}
 		c := t.at(o.id())
-		if e := &c.End[o.side()]; c.used && e.Addr == a && e.QP == qp && c.Scope == s && (found == 0 || c.First >= t.at(found.id()).First) {
-			found = o
+		e, same := &c.End[o.side()], c.Scope == s
+		if !c.used || e.Addr != a || e.QP != qp || !same && (exact || c.Scope.Tenant() != s.Tenant()) {
+			continue
+		}
+		if same != exact || found == 0 || c.First >= t.at(found.id()).First {
+			found, exact = o, same
 		}
 	}
 	return found

@@ -32,7 +32,7 @@ func (t *together) add(c *Connection, number int) {
 	if t.hosts == nil {
 		t.hosts, t.prefixes = map[direction]*several{}, map[prefixes]*several{}
 	}
-	key := direction{c.End[0].Addr, c.End[1].Addr, c.Scope}
+	key := direction{c.End[0].Addr, c.End[1].Addr, c.Scope.Tenant()}
 	turned := 0
 	if back := (direction{key.to, key.from, key.scope}); t.hosts[back] != nil {
 		key, turned = back, 1

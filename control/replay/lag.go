@@ -48,22 +48,43 @@ func (o *between) tally(views []view) []*tally {
 // twoTenants reports whether views differ by nothing but a VLAN or VNI.
 func twoTenants(a, b view) bool { return a.l3 == b.l3 && a.scope != b.scope }
 
-// decide keeps the views that have both directions and the most packets first, and drops those that have the same packets, as long as they may.
+// decide keeps the views that have both directions and the most packets first, and drops those that have the same packets, as long as they may: most of them, as what
+// is sent again behind the end of a file is the same, too.
 func (o *between) decide(views []view, spans []extent) bool {
 	var kept []int
 	for _, t := range o.tally(views) {
-		at := slices.IndexFunc(kept, func(u int) bool { return t.with[u] >= fewSamples && 4*t.with[u] >= t.seen })
+		var apart int64
+		var common extent
+		at := slices.IndexFunc(kept, func(u int) bool {
+			if t.with[u] < fewSamples || 4*t.with[u] < t.seen {
+				return false
+			}
+			mean, differs := o.apart(u, t.view)
+			apart, common = mean, extent{spans[u].from + mean - differs, spans[u].to + mean + differs}
+			return 2*t.with[u] > o.within(t.view, common)
+		})
 		if at < 0 {
 			kept = append(kept, t.view)
 			continue
 		}
-		apart, differs := o.apart(kept[at], t.view)
 		if o.decided.drops == nil {
 			o.decided = copied{drops: map[view]extent{}, kept: views[kept[at]], of: views[t.view], apart: apart}
 		}
-		o.decided.drops[views[t.view]] = extent{spans[kept[at]].from + apart - differs, spans[kept[at]].to + apart + differs}
+		o.decided.drops[views[t.view]] = common
 	}
 	return o.again(kept) || o.decided.drops != nil
+}
+
+// within is how many of a view's samples are of a time.
+func (o *between) within(view int, e extent) (n int) {
+	for _, samples := range o.samples {
+		for _, seen := range samples {
+			if slices.ContainsFunc(seen, func(s sighting) bool { return s.view == view && e.from <= s.at && s.at <= e.to }) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // apart is how far the clock of a view is ahead of that of another: the mean of both directions, so that the time of the path between counts for nothing; and

@@ -64,10 +64,37 @@ func (h *judge) pairs() *agreed {
 		}
 	}
 	all := &agreed{source: map[connectionKey]uint32{}}
+	h.across(all)
 	for _, p := range h.known {
 		all.add(p)
 	}
 	return all
+}
+
+// across joins the directions of connections that were learned in two VLANs or tunnels, if each was seen in one only.
+func (h *judge) across(all *agreed) {
+	scopes := map[pairing.QPPair]map[packet.Scope]bool{}
+	of := func(p pairing.QPPair) map[packet.Scope]bool {
+		p.Scope = 0
+		if scopes[p] == nil {
+			scopes[p] = map[packet.Scope]bool{}
+		}
+		return scopes[p]
+	}
+	for _, p := range h.known {
+		of(p)[p.Scope] = true
+	}
+	for _, p := range h.known {
+		back := pairing.QPPair{Source: p.Destination, Destination: p.Source, SourceQP: p.DestinationQP, DestinationQP: p.SourceQP, InScope: true}
+		if len(of(p)) > 1 || len(of(back)) != 1 {
+			continue
+		}
+		for scope := range of(back) {
+			if to := (connectionKey{p.Source, p.Destination, p.DestinationQP, p.Scope}); p.Scope < scope {
+				h.joins(all, &joined{to, connectionKey{p.Destination, p.Source, p.SourceQP, scope}, h.paired[to]})
+			}
+		}
+	}
 }
 
 // alone reports whether there are two directions without a pair that may be one.

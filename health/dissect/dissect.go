@@ -159,7 +159,10 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 		// The frame goes on with its third tag. What stands where the MAC addresses would doesn't matter.
 		return from(b, length, packet.VLANTagLen*packet.MaxTags)
 	case p.Kind == packet.Other:
-		return behindShim(b, length, p)
+		if inner, n, ok = r.behindShim(b, length, p); ok {
+			return inner, n, ok
+		}
+		return r.behindTunnel(b, length, p)
 	case p.Kind == packet.IP && p.L4 == 0:
 		o.Whole = false
 		return r.behindFragment(b, p)
@@ -174,11 +177,14 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 	return inner, n, ok
 }
 
-// behindTunnel is the frame in a tunnel that the parser doesn't follow, as it ends at another one. A mirror may have cut what it has put into the tunnel: then it is
-// the same frame, with the lengths that it would have if the mirror had not.
+// behindTunnel is what is in a tunnel that the parser doesn't follow to its end, as there are more of them. A mirror may have cut what it has put into the tunnel: then
+// it is the same frame, with the lengths that it would have if the mirror had not.
 func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
 	at, frame, ok := packet.InsideTunnel(b, p)
-	end := min(length, p.IPEnd)
+	end := length
+	if p.Kind == packet.IP {
+		end = min(length, p.IPEnd)
+	}
 	if !ok || at > int(end) {
 		return nil, 0, false
 	}
@@ -194,8 +200,10 @@ func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte
 		if whole = lengthBefore(inner, &in); whole <= n {
 			return inner, n, true
 		}
+	} else if whole > 0 && whole <= n || p.Kind == packet.Other { // nothing in front of labels tells a length
+		return r.asFrame(b[at:], n)
 	}
-	if whole <= n {
+	if whole <= n || p.Kind == packet.Other {
 		return nil, 0, false
 	}
 	r.rewrote = append(r.rewrote[:0], b...)
@@ -211,6 +219,16 @@ func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte
 		longer(int(p.L4) + 4)
 	}
 	return r.rewrote, max(length, end+whole-n), true
+}
+
+// asFrame is an IP packet of a length on the wire behind an Ethernet header. It may be in rewrote, behind as many octets.
+func (r *Reader) asFrame(ip []byte, length uint32) ([]byte, uint32, bool) {
+	header := [packet.EthernetLen]byte{12: 8}
+	if ip[0]>>4 == 6 {
+		header[12], header[13] = 0x86, 0xdd
+	}
+	r.rewrote = append(append(r.rewrote[:0], header[:]...), ip...)
+	return r.rewrote, packet.EthernetLen + length, true
 }
 
 // toPort is the frame with its datagram to Port on RoCEv2's own, where the parser looks for it.
@@ -282,6 +300,6 @@ func isFrame(b []byte) bool {
 	case packet.EtherTypeIPv4, packet.EtherTypeIPv6, packet.EtherTypeMPLS, packet.EtherTypeMPLSUp, packet.EtherTypeMACControl, etherTypeRoCEv1:
 		return true
 	default:
-		return isTag(etherType)
+		return isTag(etherType) || opaque[etherType] != ""
 	}
 }

@@ -15,11 +15,12 @@ const (
 	backbone   = 0x88e7 // IEEE 802.1ah: 4 octets, then a whole frame
 	fabricPath = 0x8903 // Cisco: 2 octets, then a whole frame
 	dsa        = 0xdada // of a switch that Linux runs on: 2 octets of zero, then the tag of 4 octets
+	pppoe      = 0x8864 // RFC 2516 4: 6 octets, the protocol of PPP in 2, then its packet
 	trill      = 0x22f3 // RFC 6325 3: 6 octets with the number of words of options that follow, then a whole frame
 )
 
 // behindShim is the frame without such a header; where MAC addresses would be stands something else, which doesn't matter.
-func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+func (r *Reader) behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
 	const etherTypeLen, timeVersion, time48 = 2, 4, 0x20
 	at := packet.EthernetLen - etherTypeLen + packet.VLANTagLen*int(p.Tags) // of its EtherType
 	before := at - (packet.EthernetLen - etherTypeLen)
@@ -40,6 +41,12 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 		return from(b, length, at+etherTypeLen+4)
 	case fabricPath:
 		return from(b, length, at+etherTypeLen+2)
+	case pppoe:
+		const ipv4, ipv6 = 0x21, 0x57 // RFC 1332 2.1, RFC 5072 3
+		ip := at + etherTypeLen + 8
+		if ip < min(len(b), int(length)) && (b[ip-1] == ipv4 || b[ip-1] == ipv6) && b[ip-2] == 0 {
+			return r.asFrame(b[ip:], length-uint32(ip))
+		}
 	case trill:
 		if at+etherTypeLen+2 <= len(b) {
 			return from(b, length, at+etherTypeLen+6+int(binary.BigEndian.Uint16(b[at+etherTypeLen:])>>6&0x1f)*4)
@@ -51,7 +58,7 @@ func behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool
 // opaque are encapsulations that aren't read, and may hide RDMA, by EtherType, by IP protocol, and by UDP destination port.
 var (
 	opaqueUDP = map[uint16]string{6343: "sFlow samples", 37008: "TZSP"}
-	opaque    = map[uint16]string{0x8863: "PPPoE", 0x8864: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
+	opaque    = map[uint16]string{0x8863: "PPPoE", pppoe: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
 		eTag: "802.1BR E-TAG", dsa: "DSA tag", fabricPath: "FabricPath", trill: "TRILL"}
 
 	// otherRDMA are transports of RDMA by UDP destination port.

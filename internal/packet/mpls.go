@@ -42,6 +42,28 @@ func (l *payload) belowLabels(b []byte, left levels, p *Parsed) bool {
 	return first == 0 && in.holds(b, left, p)
 }
 
+// afterLabels is what is below a label stack, if it isn't known where RoCEv2 is in there: by its first four bits, as belowLabels has it.
+func (l *payload) afterLabels(b []byte) {
+	_, at, ok := bottomLabel(b[:min(len(b), l.end)], l.at)
+	if l.what, l.at = ethernetFrame, at; !ok {
+		l.what = unreadable
+		return
+	}
+	begins := func(at int) bool { // the EtherType of a frame there
+		if at += EthernetLen - 2; at+2 > len(b) {
+			return false
+		}
+		t := binary.BigEndian.Uint16(b[at:])
+		return isTag(t) || byEtherType(t) != unreadable
+	}
+	switch {
+	case isIP(b[at]):
+		l.what = ipPacket
+	case b[at]>>4 == 0 && !begins(at) && begins(at+controlWordLen):
+		l.at += controlWordLen
+	}
+}
+
 // bottomLabel reads a label stack at at. It returns the last label that isn't an entropy label or its indicator, and the offset of what
 // follows the stack, which is in b; false if there is no such offset, or the stack is too long.
 func bottomLabel(b []byte, at int) (label uint32, next int, ok bool) {

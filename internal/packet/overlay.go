@@ -27,9 +27,16 @@ func ParseOverlay(b []byte, p *Parsed) {
 // InTunnel reports whether a packet that Parse has read, and that isn't RoCEv2, is a tunnel's.
 func InTunnel(b []byte, p *Parsed) bool { return anyPayload(b, p).what != nothing }
 
-// InsideTunnel is the offset of what is in a tunnel's packet that Parse has read, and that isn't RoCEv2: an Ethernet frame or an IP packet. ok: one of them is.
+// InsideTunnel is the offset of what is in the outermost tunnel of a frame that Parse has read, and that isn't RoCEv2: an Ethernet frame or an IP packet. ok: one
+// of them is.
 func InsideTunnel(b []byte, p *Parsed) (at int, frame, ok bool) {
 	l := anyPayload(b, p)
+	if p.Kind == Other && mayCarry(p) {
+		l = payload{what: labelStack, at: EthernetLen + VLANTagLen*int(p.Tags), end: len(b)}
+	}
+	if l.what == labelStack {
+		l.afterLabels(b)
+	}
 	return l.at, l.what == ethernetFrame, !l.void && l.at < len(b) && (l.what == ethernetFrame || l.what == ipPacket)
 }
 
