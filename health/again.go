@@ -87,9 +87,9 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 	return sentAgain
 }
 
-// beganAfter reports whether a packet with a number was sent before the requester went back, as far as that is remembered.
+// beganAfter reports whether a packet with a number was sent before the requester went back for the first time, if that is remembered.
 func (r *repeat) beganAfter(id uint16) bool {
-	return r.begun == 0 || r.n > 0 && int16(id-r.list[0].id) < 0
+	return r.begun == 0 || int(r.begun) == r.n && int16(id-r.list[0].id) < 0
 }
 
 // lastLike is when a packet like one passed before, at the latest; 0: it isn't known. before is the one with its PSN that is remembered, nil: none is.
