@@ -81,15 +81,21 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && older && h.repeat.beganAfter(p.ID) && int32(h.ids.latest-p.ID) >= ahead(h.next, p.PSN)-1: // what was sent since took a number each
+	case !hole && older && h.repeat.beganAfter(p) && int32(h.ids.latest-p.ID) == ahead(h.next, p.PSN)-1: // what was new since took one number each
 		return copied
 	}
 	return sentAgain
 }
 
-// beganAfter reports whether a packet with a number was sent before the requester went back for the first time, if that is remembered.
-func (r *repeat) beganAfter(id uint16) bool {
-	return r.begun == 0 || int(r.begun) == r.n && int16(id-r.list[0].id) < 0
+// beganAfter reports whether a packet was sent before the requester went back for the first time, if that is remembered. One that was sent then, but was overtaken,
+// has a number as much lower as its PSN.
+func (r *repeat) beganAfter(p *Packet) bool {
+	if r.begun == 0 {
+		return true
+	}
+	began := &r.list[0]
+	lower := int32(int16(p.ID - began.id))
+	return int(r.begun) == r.n && lower < 0 && lower != ahead(p.PSN, began.psn)
 }
 
 // lastLike is when a packet like one passed before, at the latest; 0: it isn't known. before is the one with its PSN that is remembered, nil: none is.
