@@ -23,7 +23,7 @@ type pending struct {
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
-		h.hops.next(p, 0)
+		h.hops.next(p)
 	}
 	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
 	if hole {
@@ -283,18 +283,21 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 // farthest is how long the path takes between two places of a capture at most, ns: package replay leaves out copies that come later.
 const farthest = 5 * ms
 
-// hops are the TTL or hop limit of the latest new request, and of the latest new response, and how often it was another one, of how many times.
-type hops struct{ latest, changes, all [2]uint8 }
+// hops are the TTL or hop limit of the latest new request, and of the latest new response, and how often a new request had another one, of how many.
+type hops struct {
+	latest       [2]uint8
+	changes, all uint8
+}
 
-func (h *hops) next(p *Packet, kind int) {
-	if h.all[kind]++; h.all[kind] == 1<<8-1 {
-		h.all[kind] /= 2
-		h.changes[kind] /= 2
+func (h *hops) next(p *Packet) {
+	if h.all++; h.all == 1<<8-1 {
+		h.all /= 2
+		h.changes /= 2
 	}
-	if p.Hops != h.latest[kind] && h.latest[kind] != 0 {
-		h.changes[kind]++
+	if p.Hops != h.latest[0] && h.latest[0] != 0 {
+		h.changes++
 	}
-	h.latest[kind] = p.Hops
+	h.latest[0] = p.Hops
 }
 
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
@@ -302,7 +305,7 @@ func (h *hops) next(p *Packet, kind int) {
 // different lengths. kind: 0 for a request, 1 for a response.
 func (h *hops) elsewhere(p *Packet, kind int) bool {
 	const several, part = 4, 8
-	varies := h.changes[kind] >= several && h.changes[kind] >= h.all[kind]/part
+	varies := kind == 0 && h.changes >= several && h.changes >= h.all/part
 	return p.Hops != h.latest[kind] && h.latest[kind] != 0 && !varies
 }
 
