@@ -144,7 +144,6 @@ var cases = map[string]answer{
 	"cut_begin.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(5876), lost: 1},
 	"atomic_unheard.pcap": {verdicts: []string{health.NoAnswer, health.LossDownstream}, causes: map[string]uint64{"time-out": 462}, lost: 7, says: "none of 8 transmissions"},
 	"flood_twice.pcap":    {verdicts: []string{health.Duplication}, says: "60 packets"},
-	"cm_late_answer.pcap": {verdicts: []string{health.NoAnswer}, says: "sent 5 times before a reply"},
 	"pfc_renewed.pcap":    {verdicts: []string{health.PFCPauses}, says: "for 3.6 ms of 19.2 ms"},
 }
 

@@ -68,7 +68,6 @@ type setup struct {
 	good     uint64 // number of the latest request that was accepted
 	failed   uint64
 	forgiven uint64
-	before   uint64  // transmissions of one before its first reply, at most
 	how      failure // of the latest one that failed
 	reason   uint16
 	sent     uint64 // how often it had been sent
@@ -188,7 +187,6 @@ func (s *setups) accept(o *attempt, qp uint32, now int64) {
 	o.replied = true
 	o.replies++
 	t := o.of
-	t.before = max(t.before, o.before)
 	if t.good = max(t.good, o.number); t.how == rejected {
 		t.forgiven = max(t.forgiven, o.failedBefore)
 	}
@@ -289,10 +287,6 @@ func (s *setups) verdict(to service, t *setup, o *attempt) health.Verdict {
 		v.Name, v.Weight = health.NoAnswer, sent
 		v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times before a reply to it passed here, and %v had given up", serviceName(to.id), sent, to.from.Netip())
 		v.Advice = fmt.Sprintf("find out why %v accepts connections so late (many at a time, a busy application, full tables of the NIC), and let %v ask for fewer at a time", to.to.Netip(), to.from.Netip())
-	case t.before >= enoughTries && failed == 0:
-		v.Name, v.Weight = health.NoAnswer, t.before
-		v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times before a reply to it passed here", serviceName(to.id), t.before)
-		v.Advice = fmt.Sprintf("look for drops between here and %v, and find out whether it accepts connections so late (many at a time, full tables of the NIC)", to.to.Netip())
 	case o.replies >= enoughTries:
 		v.Name, v.Weight, v.Subject = health.NoAnswer, o.replies, back
 		v.Evidence = fmt.Sprintf("a reply to a request for a connection to %s was sent %d times without an RTU", serviceName(to.id), o.replies)
