@@ -23,7 +23,7 @@ type pending struct {
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
-		h.hops[0] = p.Hops
+		h.hops.next(p)
 	}
 	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
 	if hole {
@@ -81,10 +81,21 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && before == nil && older && !h.repeat.active && p.Time-h.sends.lastLike(p, before) < atOnce:
+	case !hole && older && h.repeat.beganAfter(p) && int32(h.ids.latest-p.ID) == ahead(h.next, p.PSN)-1: // what was new since took one number each
 		return copied
 	}
 	return sentAgain
+}
+
+// beganAfter reports whether a packet was sent before the requester went back for the first time, if that is remembered. One that was sent then, but was overtaken,
+// has a number as much lower as its PSN.
+func (r *repeat) beganAfter(p *Packet) bool {
+	if r.begun == 0 {
+		return true
+	}
+	began := &r.list[0]
+	lower := int32(int16(p.ID - began.id))
+	return int(r.begun) == r.n && lower < 0 && lower != ahead(p.PSN, began.psn)
 }
 
 // lastLike is when a packet like one passed before, at the latest; 0: it isn't known. before is the one with its PSN that is remembered, nil: none is.
@@ -177,16 +188,16 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.sendsAgain(h, p, true, before)
 	case what != late && h.cameAfterAll(p, what):
 		h.OutOfOrder++
-		h.repeat.noteAgain(p.PSN, 1)
+		h.repeat.noteAgain(p, 1)
 	case what == sentAgain:
 		h.repeat.sendsAgain(h, p, false, before)
 	case what == late:
 		h.OutOfOrder++
 		h.repeat.noteLate(p.PSN)
-		h.repeat.noteAgain(p.PSN, 1)
+		h.repeat.noteAgain(p, 1)
 	default:
 		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0) || h.ids.known(p.ID))
-		h.repeat.noteAgain(p.PSN, 1)
+		h.repeat.noteAgain(p, 1)
 	}
 }
 
@@ -272,13 +283,30 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 // farthest is how long the path takes between two places of a capture at most, ns: package replay leaves out copies that come later.
 const farthest = 5 * ms
 
-// hops are the TTL or hop limit of the latest new request, and of the latest new response.
-type hops [2]uint8
+// hops are the TTL or hop limit of the latest new request, and of the latest new response, and how often a new request had another one, of how many.
+type hops struct {
+	latest       [2]uint8
+	changes, all uint8
+}
+
+func (h *hops) next(p *Packet) {
+	if h.all++; h.all == 1<<8-1 {
+		h.all /= 2
+		h.changes /= 2
+	}
+	if p.Hops != h.latest[0] && h.latest[0] != 0 {
+		h.changes++
+	}
+	h.latest[0] = p.Hops
+}
 
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
-// sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed. kind: 0 for a request, 1 for a response.
+// sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed, or its packets take paths of
+// different lengths. kind: 0 for a request, 1 for a response.
 func (h *hops) elsewhere(p *Packet, kind int) bool {
-	return p.Hops != h[kind] && h[kind] != 0
+	const several, part = 4, 8
+	varies := kind == 0 && h.changes >= several && h.changes >= h.all/part
+	return p.Hops != h.latest[kind] && h.latest[kind] != 0 && !varies
 }
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.

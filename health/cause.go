@@ -66,10 +66,21 @@ func (o *episode) lost(h *Half) bool {
 		return false
 	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
 		return true // each transmission is answered: one, or its answer, was
+	case o.prompt(h):
+		return true
 	case h.clean.n > 0 && o.asked != 0 && (h.clean.n > 1 || h.slow(o.at-o.asked)):
 		return o.at-o.asked > late*h.clean.most
 	}
 	return o.came == 0 && h.repeat.tries >= gaveUp
+}
+
+// prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer
+// to an earlier one would have come at any time.
+func (o *episode) prompt(h *Half) bool {
+	const trips, enough, several = 64, 3, 3
+	took := o.came - o.tried
+	return (o.tries >= several || o.flags&repeated != 0 && h.concluded == TimeOut) && o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && o.tried != 0 &&
+		h.clean.n >= enough && o.silent >= trips*h.clean.most && took >= h.shortestTrip() && took <= 2*h.clean.most
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
@@ -188,7 +199,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
+	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
 	}
 	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
@@ -266,7 +277,7 @@ func (o *episode) conclude(h *Half) {
 		h.LostUpstream += uint64(o.cutOff)
 	case cause == Implied && o.flags&part != 0:
 		d.parts++
-	case cause == Spurious && o.came != 0 && o.first != 0:
+	case cause == Spurious && o.came != 0 && o.first != 0 && o.flags&sameAgain == 0:
 		d.took.add(o.came - o.first)
 	}
 	h.LostDownstream += uint64(lost)
@@ -280,6 +291,9 @@ func (o *episode) conclude(h *Half) {
 	}
 	if since := max(o.sent, o.first); since != 0 && (doubt != nil || cause == Spurious) {
 		d.waited.add(o.at - since)
+		if o.flags&sameAgain == 0 {
+			d.begun++
+		}
 	}
 	if doubt != nil {
 		doubt.add(o, cause)
@@ -319,9 +333,11 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	case NAKSequence:
 		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself|part) == itself && ahead(o.psn, h.base) >= 0 && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
+		} else if o.flags&(missed|upstream|itself|part|discarded) == itself && (ahead(o.psn, h.base) >= 0 || o.sent != 0) && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
+		} else if o.flags&discarded != 0 {
+			h.discarded++
 		}
 	case Unknown:
 		if o.latestNAK != 0 && (o.flags&wasLate != 0 || o.responseLate(h)) {

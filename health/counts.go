@@ -69,6 +69,7 @@ type Counts struct {
 	provenUp            uint64    // episodes that prove a loss before this place
 	lostBack            uint64    // READ responses among LostDownstream
 	lostAsked           uint64    // packets among LostDownstream that NAKs asked for
+	discarded           uint64    // NAKs for what the responder had dropped behind a missing packet
 	overtaken           uint64    // packets that NAKs asked for, though they came
 	copies              uint64    // of Duplicates, those that are proven to be copies
 }
@@ -96,7 +97,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
 		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
 		{&c.DroppedHere[0], o.DroppedHere[0]}, {&c.DroppedHere[1], o.DroppedHere[1]}, {&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
-		{&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.overtaken, o.overtaken}, {&c.copies, o.copies},
+		{&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.discarded, o.discarded}, {&c.overtaken, o.overtaken}, {&c.copies, o.copies},
 	} {
 		*p.to += p.from
 	}

@@ -27,7 +27,8 @@
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
 //     caused them, if all was sent again, or one that can't have come to the requester yet;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
-//     pass out of order), or none had long after a round trip, or fewer answers come than packets that ask for one, unless a response beyond the one that is asked for had just come;
+//     pass out of order), or none had long after a round trip, or fewer answers come than packets that ask for one, unless a response beyond the one that is
+//     asked for had just come; or one comes just a round trip after the last of several transmissions;
 //   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
 //     If the capture misses frames, or its clocks differ, the cause is unknown.
 //
@@ -38,7 +39,8 @@
 // only after it was sent again; if it did before, the packet was overtaken. If the requester had gone back over it before, and it did not pass since, it was
 // lost before this place. So was it if no answer came to what passed since the requester last went back
 // (lostBehind), if an ACK was due and came later: a peer that never answers again is no loss. What may be just late is neither lost, copied nor missed by the
-// capture. What is missing before two requests have passed in sequence may have passed before the capture.
+// capture. What is missing before two requests have passed in sequence may have passed before the capture. A responder drops what comes behind a missing packet:
+// if its requester sends only what a NAK asks for, the next NAK proves no loss.
 //
 // A requester that goes back sends all that follows (unless it has never done so), and nobody asks for the last packet alone, as a NAK needs one behind it.
 // So a packet that comes again alone was late or copied, and so were several in a row if something new follows before the rest was sent again. Several in a row

@@ -11,7 +11,7 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 		return nil
 	}
 	switch {
-	case !o.longEnough(h) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer):
+	case !o.longEnough(h) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer) || cause == TimeOut && o.prompt(h):
 		return nil
 	case o.flags&wentOn == 0:
 		return &d.last
@@ -44,6 +44,7 @@ type doubts struct {
 	parts   uint64 // implied NAKs that ask for a part of a READ only
 	waited  span   // from the latest transmission to the next one, of those and of spurious time-outs
 	took    span   // from the first transmission to the answer, of spurious time-outs
+	begun   uint32 // packets that were sent again, of those and of spurious time-outs
 	rounds  uint32 // all that may be time-outs after an answer, and of how many packets
 	packets uint32
 }
@@ -74,6 +75,12 @@ func (d *doubt) number() (n uint64) {
 		n += uint64(e)
 	}
 	return n
+}
+
+// stoodStill reports whether all that was sent again too early was one packet, though the round trips of others are far shorter: something stood still once.
+func (h *Half) stoodStill() bool {
+	const trips, enough = 8, 3
+	return h.doubts.begun < 2 && h.clean.n >= enough && h.doubts.waited.least > trips*h.clean.most
 }
 
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK

@@ -34,6 +34,8 @@ type episode struct {
 	allResent  uint32
 	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	allAnswers uint32
+	tries      uint32 // how often the first packet was sent again since
+	tried      int64  // when an answer was first asked for since the latest of these before came; 0: not yet
 	messages   uint32 // that it sent again to their ends
 	requests   Amount // that it sent again
 	responses  Amount // of READs
@@ -67,6 +69,8 @@ const (
 	due                       // an answer to it was asked for, and nothing before that is missing here
 	gap                       // of a READ: its response is missing here, and later ones have passed
 	over                      // the requester has gone back to one before it, and sent again what is behind it
+	follows                   // it is behind the only one that was sent again before, and was not sent since
+	discarded                 // so was that one: the responder had dropped both, as it waited for one before
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -136,11 +140,20 @@ func (r *repeat) goesOn(end uint32) {
 }
 
 // noteAgain notes a packet that came again: it may be answered.
-func (r *repeat) noteAgain(psn, psns uint32) {
+func (r *repeat) noteAgain(p *Packet, psns uint32) {
+	psn := p.PSN
 	for i := range r.list[:r.n] {
 		o := &r.list[i]
 		if o.flags&ofRead != 0 && (ahead(o.psn, psn) < 0 || ahead(o.psn, psn) >= int32(psns)) {
 			continue // no answer to it counts
+		}
+		if psn == o.psn {
+			if o.tries++; o.came == 0 {
+				o.tried = 0
+			}
+		}
+		if o.came == 0 && o.tried == 0 && asks(p) {
+			o.tried = p.Time
 		}
 		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
 			o.resent++
@@ -248,7 +261,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		h.own.sentAgain(p.PSN, h.psnsOf(p), p.Time)
 	}
 	h.AgainRequests.add(p.Len)
-	r.noteAgain(p.PSN, h.psnsOf(p))
+	r.noteAgain(p, h.psnsOf(p))
 	if r.n > 0 {
 		o := &r.list[r.n-1]
 		if o.requests.add(p.Len); placeOf(p.Opcode)&last != 0 {
@@ -260,7 +273,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
-	if r.asked == 0 && (p.AckReq || placeOf(p.Opcode)&last != 0) {
+	if r.asked == 0 && asks(p) {
 		r.asked = p.Time
 	}
 	h.ids.again(p.ID)
@@ -389,6 +402,8 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if o.first == 0 && !again {
 		o.first = o.sent
 	}
+	set(follows, h.flags&goesBackN == 0 && p.PSN == r.next && max(o.sent, o.first) < o.back)
+	set(discarded, o.flags&follows != 0 && r.n > 1 && r.list[r.n-2].flags&follows != 0)
 	m := h.answers.mark(p.PSN)
 	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
 		o.came = m.at

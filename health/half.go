@@ -138,7 +138,7 @@ func (h *Half) restart() {
 // fresh is a request with the next PSN.
 func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
-	h.hops[0] = p.Hops
+	h.hops.next(p)
 	h.count(p)
 	h.copied[0].end(&h.Counts, &h.AgainRequests, h.next)
 	late := h.ids.older(p.ID)
@@ -157,7 +157,7 @@ func (h *Half) fresh(p *Packet) {
 	h.sends.add(h.next, p.Time, max((p.Time-h.answers.at)/int64(len(h.sends.marks)-2), ms/16), 0)
 	h.recent.add(p)
 	h.big.outstanding(p.PSN, sizeOf(p, h.mtu))
-	if p.AckReq || placeOf(p.Opcode)&last != 0 {
+	if asks(p) {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}
 	h.most = max(h.most, ahead(h.next, h.answers.acked))

@@ -92,6 +92,9 @@ const (
 	last
 )
 
+// asks reports whether a request is to be answered at once.
+func asks(p *Packet) bool { return p.AckReq || placeOf(p.Opcode)&last != 0 }
+
 // placeOf is first, last, both or neither.
 func placeOf(o packet.Opcode) place {
 	switch o & 31 {

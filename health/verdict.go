@@ -114,7 +114,7 @@ func percent(part, of uint64) string {
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() { // a requester that waits for its receiver sends again at odd times
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() || h.stoodStill() { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
@@ -207,7 +207,7 @@ const LinkLocal = "a link-local address isn't routed: choose a GID with an IP ad
 
 func noAnswer(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	enough := h.big.attempts >= gaveUp && (h.Responses.Packets == 0 || c.How == GaveUp && h.repeat.tries >= gaveUp)
+	enough := h.big.attempts >= gaveUp && (h.Responses.Packets == 0 || c.How == GaveUp && h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0)
 	if h.flags&oneWay != 0 || !enough && !c.silent(i) {
 		return Verdict{}, false
 	}
@@ -232,7 +232,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	case h.Responses.Packets > 0:
 	case peer.IsLinkLocalUnicast():
 		advice = LinkLocal
-	case h.hops[0] == 1:
+	case h.hops.latest[0] == 1:
 		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
 	}
 	return Verdict{
@@ -351,9 +351,13 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 			return Verdict{}, false
 		}
 	}
+	alone := ""
+	if h.discarded > h.LostDownstream {
+		alone = fmt.Sprintf("; %d NAKs more asked for what the responder had dropped behind a missing packet, as the requester sends again only what a NAK asks for", h.discarded)
+	}
 	return Verdict{
 		Name: LossDownstream, Weight: h.LostDownstream, lossy: to,
-		Evidence: fmt.Sprintf("%d times a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s", h.LostDownstream, to, h.sentAgain()),
+		Evidence: fmt.Sprintf("%s a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s%s", times(h.LostDownstream), to, h.sentAgain(), alone),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
 }

@@ -131,10 +131,20 @@ var cases = map[string]answer{
 	"overlap_cat.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(54), lost: 2, warning: "1 more files"},
 	// Packets with a RETH are too long; two hosts with one address; a longer path; a peer that is silent while a long time-out ends three times.
 	"mtu_reth.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"nak-sequence-error": 4, "time-out": 16}, lost: 1, says: "with 16 bytes of headers fewer"},
-	"dup_ip.pcap":     {verdicts: []string{health.Unreachable}, causes: map[string]uint64{"unknown": 896}, says: "896 packets"},
+	"dup_ip.pcap":     {verdicts: []string{health.Unreachable}, causes: map[string]uint64{"time-out": 896}, lost: 4, says: "896 packets"},
 	"rtt_step.pcap":   {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 200}, says: "at an RTT of 30 ms"},
 	"retry3of22.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 192}, says: "none of 4 transmissions"},
 	"sll2_twice.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},
+	// All is lost for a while, or stands still; a requester that goes back one packet at a time; paths of different lengths; a capture that begins before a NAK for
+	// what has passed; answers to atomics that aren't heard; packets that are flooded, too.
+	"all_lost.pcap":       {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"time-out": 640}, lost: 2},
+	"stood_still.pcap":    {verdicts: []string{health.Unexplained}, causes: map[string]uint64{"spurious": 448}, says: "stood still"},
+	"resend_one.pcap":     {verdicts: []string{health.LossDownstream}, causes: byNAK(300), lost: 2, says: "275 NAKs more"},
+	"spray_ttl.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(158), lost: 3},
+	"cut_begin.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(5876), lost: 1},
+	"atomic_unheard.pcap": {verdicts: []string{health.NoAnswer, health.LossDownstream}, causes: map[string]uint64{"time-out": 462}, lost: 7, says: "none of 8 transmissions"},
+	"flood_twice.pcap":    {verdicts: []string{health.Duplication}, says: "60 packets"},
+	"pfc_renewed.pcap":    {verdicts: []string{health.PFCPauses}, says: "for 3.6 ms of 19.2 ms"},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }

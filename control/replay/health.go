@@ -257,6 +257,7 @@ type judge struct {
 	paired     map[connectionKey]string // how, by direction
 	moved      map[connectionKey]seenAs // directions that belong to another VLAN, tunnel or address than the one that they are seen in
 	pauses     pauses
+	passed     traffic
 	now        int64
 	directions *census       // while they are counted
 	places     []place       // by frame, if there are shares
@@ -360,6 +361,9 @@ func (h *judge) learn(b []byte) {
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
+	if len(b) >= packet.EthernetLen {
+		h.passed.note([6]byte(b[6:12]), h.now)
+	}
 	if h.corrupting[[2]packet.Addr{h.parsed.Src, h.parsed.Dst}] {
 		if _, bad := wrong(&h.frame); bad {
 			return // the receiver drops it

@@ -33,7 +33,7 @@ type pausing struct {
 const mostPausing = 1 << 12
 
 // A capture doesn't say how fast a link is, which the time of a pause depends on: quanta of 512 bit times. A single pause is taken for as long as at
-// 100 Gbit/s. One that is renewed before it could end at 10 Gbit/s goes on.
+// 100 Gbit/s. One that is renewed before it could end at 10 Gbit/s goes on, unless RDMA passed meanwhile.
 const (
 	quantum    = 5.12 // ns at 100 Gbit/s
 	slowFactor = 10
@@ -45,9 +45,10 @@ func (h *judge) pause(b []byte) {
 		return
 	}
 	mac, from := b[packet.EthernetLen:], [6]byte(b[6:12])
+	passed := h.passed.before(from)
 	switch binary.BigEndian.Uint16(mac) {
 	case packet.MACControlPause:
-		h.pauses.note(pauseKey{from, packet.PFCClasses}, binary.BigEndian.Uint16(mac[2:]), h.now)
+		h.pauses.note(pauseKey{from, packet.PFCClasses}, binary.BigEndian.Uint16(mac[2:]), h.now, passed)
 	case packet.MACControlPFC:
 		if len(mac) < packet.PFCLen {
 			return
@@ -55,14 +56,35 @@ func (h *judge) pause(b []byte) {
 		f := packet.DecodePFC(mac)
 		for class, t := range f.Time {
 			if f.Enabled>>class&1 != 0 {
-				h.pauses.note(pauseKey{from, class}, t, h.now)
+				h.pauses.note(pauseKey{from, class}, t, h.now, passed)
 			}
 		}
 	}
 }
 
-// note notes a frame that pauses a priority for a time in quanta; 0: it resumes.
-func (s *pauses) note(key pauseKey, quanta uint16, now int64) {
+// traffic is when the latest RDMA packet passed, from whom, and when the latest one from anybody else.
+type traffic struct {
+	from      [6]byte
+	at, other int64
+}
+
+func (p *traffic) note(from [6]byte, now int64) {
+	if from != p.from {
+		p.other = p.at
+	}
+	p.from, p.at = from, now
+}
+
+// before is when the latest packet passed that a device didn't send.
+func (p *traffic) before(device [6]byte) int64 {
+	if device == p.from {
+		return p.other
+	}
+	return p.at
+}
+
+// note notes a frame that pauses a priority for a time in quanta; 0: it resumes. passed is when RDMA from others passed.
+func (s *pauses) note(key pauseKey, quanta uint16, now, passed int64) {
 	if *s == nil {
 		*s = pauses{}
 	}
@@ -74,7 +96,7 @@ func (s *pauses) note(key pauseKey, quanta uint16, now int64) {
 		p = &pausing{first: now}
 		(*s)[key] = p
 	}
-	if p.since != 0 && (quanta == 0 || now > p.renew) {
+	if p.since != 0 && (quanta == 0 || now > p.renew || passed > p.until) {
 		p.end(min(now, p.until))
 	}
 	if quanta == 0 {
