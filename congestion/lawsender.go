@@ -78,7 +78,7 @@ func (s *LawSender) unlimited(rate float32, fair float64) float32 {
 // several reports whether not only a flow of this rate is above F.
 func (s *LawSender) several(rate float32) bool { return s.together >= lawHides*rate }
 
-// others reports whether several flows are above F, one of which has this rate, and packets of them have come in the last windows: if some begin, the others' rates fall.
+// others reports whether several flows are above F, one of which had this rate, and packets of them have come in the last windows: if some begin, the others' rates fall.
 func (s *LawSender) others(now int64, rate float32) bool {
 	return s.several(rate) && now-s.since <= 2*lawWindow
 }
@@ -185,7 +185,7 @@ func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) bo
 
 // delayShown is the delay of the loop, ns, if the rate of the watched flow in a window that has ended, and took so many ns, shows it, else 0.
 func (s *LawSender) delayShown(c *LawState, f *LawFlow, window int64) int64 {
-	if f.rate >= s.below || f.kind() == byCNP && s.others(c.Now, f.rate) {
+	if f.rate >= s.below || f.kind() == byCNP && s.others(c.Now, s.rate) {
 		return 0
 	}
 	s.below = 0
