@@ -23,7 +23,7 @@ type pending struct {
 // behind follows a request whose PSN was passed before.
 func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
-		h.hops.next(p)
+		h.hops.next(p, h.Requests.Packets)
 	}
 	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
 	if hole {
@@ -42,7 +42,7 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case h.flags&oneWay != 0 && hole:
 		return late
-	case h.flags&oneWay != 0, !hole && h.hops.elsewhere(p, 0):
+	case h.flags&oneWay != 0, !hole && h.elsewhere(p, 0):
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
@@ -196,7 +196,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p, 1)
 	default:
-		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0) || h.ids.known(p.ID))
+		h.copied[0].add(&h.Counts, p, h.elsewhere(p, 0) || h.ids.known(p.ID))
 		h.repeat.noteAgain(p, 1)
 	}
 }
@@ -267,7 +267,7 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 		if what != sentAgain || !(l != nil && int16(p.ID-l.id) < 0 || o != nil && int16(p.ID-o.id) < 0) {
 			return false
 		}
-	case what == sentAgain, h.twins(), h.hops.elsewhere(p, 0), returnsData(p.Opcode):
+	case what == sentAgain, h.twins(), h.elsewhere(p, 0), returnsData(p.Opcode):
 		return false
 	}
 	if o != nil {
@@ -283,30 +283,43 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 // farthest is how long the path takes between two places of a capture at most, ns: package replay leaves out copies that come later.
 const farthest = 5 * ms
 
-// hops are the TTL or hop limit of the latest new request, and of the latest new response, and how often a new request had another one, of how many.
+// hops are the TTL or hop limit of the latest new request, and of the latest new response, and how often that of requests changed: one is forgotten each changesLast requests.
 type hops struct {
-	latest       [2]uint8
-	changes, all uint8
+	latest  [2]uint8
+	changes uint8
+	at      uint32 // of the latest change: how many requests had come
 }
 
-func (h *hops) next(p *Packet) {
-	if h.all++; h.all == 1<<8-1 {
-		h.all /= 2
-		h.changes /= 2
+const (
+	changesLast = 8
+	mostChanges = 256 / changesLast
+)
+
+// next takes a new request, and how many had come before it.
+func (h *hops) next(p *Packet, requests uint64) {
+	if p.Hops != h.latest[0] {
+		h.change(p, uint32(requests))
 	}
-	if p.Hops != h.latest[0] && h.latest[0] != 0 {
-		h.changes++
+}
+
+func (h *hops) change(p *Packet, requests uint32) {
+	if h.latest[0] != 0 {
+		h.changes, h.at = min(h.changesBy(requests)+1, mostChanges), requests
 	}
 	h.latest[0] = p.Hops
+}
+
+func (h *hops) changesBy(requests uint32) uint8 {
+	return h.changes - uint8(min(uint32(h.changes), (requests-h.at)/changesLast))
 }
 
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
 // sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed, or its packets take paths of
 // different lengths. kind: 0 for a request, 1 for a response.
-func (h *hops) elsewhere(p *Packet, kind int) bool {
-	const several, part = 4, 8
-	varies := kind == 0 && h.changes >= several && h.changes >= h.all/part
-	return p.Hops != h.latest[kind] && h.latest[kind] != 0 && !varies
+func (h *Half) elsewhere(p *Packet, kind int) bool {
+	const several = 4
+	had := h.hops.latest[kind]
+	return p.Hops != had && had != 0 && (kind != 0 || h.hops.changesBy(uint32(h.Requests.Packets)) < several)
 }
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
@@ -316,7 +329,7 @@ func (h *Half) earlier(p *Packet) {
 		return
 	}
 	what := sentAgain
-	if before := h.recent.find(p.PSN); h.hops.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
+	if before := h.recent.find(p.PSN); h.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
 		what = copied
 	}
 	if what == sentAgain && p.Time-h.Begun < shortest {

@@ -138,7 +138,7 @@ func (h *Half) restart() {
 // fresh is a request with the next PSN.
 func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
-	h.hops.next(p)
+	h.hops.next(p, h.Requests.Packets)
 	h.count(p)
 	h.copied[0].end(&h.Counts, &h.AgainRequests, h.next)
 	late := h.ids.older(p.ID)
