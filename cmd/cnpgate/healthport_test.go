@@ -40,7 +40,7 @@ func inUDP(port uint16, header ...byte) func([]byte) []byte {
 // corruptedCapture is a capture of 64 requests and their ACKs. Each eighth request comes twice: first with a wrong bit, which the receiver drops.
 func corruptedCapture(t *testing.T, as func([]byte) []byte) string {
 	t.Helper()
-	path, add := pcap.Create(t, pcap.Whole)
+	path, add, end := pcap.Create(t, pcap.Whole)
 	now := int64(1_700_000_000e9)
 	write := func(frame []byte, damaged bool) {
 		frame = slices.Clone(as(frame))
@@ -58,6 +58,7 @@ func corruptedCapture(t *testing.T, as func([]byte) []byte) string {
 		write(request, false)
 		write(testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", SrcPort: 50002, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: psn}.Frame(), false)
 	}
+	end()
 	return path
 }
 

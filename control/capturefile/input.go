@@ -19,12 +19,13 @@ type input struct {
 }
 
 const (
-	readSize   = 1 << 18 // bytes that are read at a time
+	firstSize  = 1 << 16 // bytes of memory at first: many captures are smaller, and are read several times
+	readSize   = 1 << 18 // bytes that are read at a time later
 	mostPeeked = 1 << 19 // bytes in front of them
 )
 
 func newInput(from io.Reader) *input {
-	return &input{from: from, memory: make([]byte, mostPeeked+readSize), at: mostPeeked, end: mostPeeked}
+	return &input{from: from, memory: make([]byte, firstSize)}
 }
 
 // openInput reads a stream that may be compressed.
@@ -47,16 +48,16 @@ func openInput(r io.Reader) (*input, error) {
 
 // fill reads a chunk. Before, fewer than mostPeeked bytes are at hand.
 func (i *input) fill() {
-	rest := i.memory[i.at:i.end]
-	i.at, i.end = mostPeeked-len(rest), mostPeeked
-	copy(i.memory[i.at:], rest)
+	if len(i.memory) > firstSize || i.end == firstSize {
+		i.makeRoom()
+	}
 	if i.err = i.interrupted(); i.err != nil {
 		return
 	}
 	const tries = 100
 	for range tries {
 		var n int
-		n, i.err = i.from.Read(i.memory[mostPeeked:])
+		n, i.err = i.from.Read(i.memory[i.end:])
 		i.end += n
 		i.read += n
 		if n > 0 || i.err != nil {
@@ -64,6 +65,16 @@ func (i *input) fill() {
 		}
 	}
 	i.err = io.ErrNoProgress
+}
+
+// makeRoom moves what is at hand in front of a chunk's place.
+func (i *input) makeRoom() {
+	rest := i.memory[i.at:i.end]
+	if len(i.memory) == firstSize {
+		i.memory = make([]byte, mostPeeked+readSize)
+	}
+	i.at, i.end = mostPeeked-len(rest), mostPeeked
+	copy(i.memory[i.at:], rest)
 }
 
 // Peek returns the next n bytes, at most mostPeeked, without taking them; with an error those that there are. They are valid until more are read.

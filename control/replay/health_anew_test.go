@@ -13,10 +13,11 @@ import (
 // rewritten writes frames that were changed to a capture, without their ICRC, which is another one then.
 func rewritten(t *testing.T, all []frame) string {
 	t.Helper()
-	path, write := pcap.Create(t, pcap.Whole)
+	path, write, end := pcap.Create(t, pcap.Whole)
 	for _, x := range all {
 		write(x.at, x.octets[:min(len(x.octets), x.length-packet.ICRCLen)], x.length)
 	}
+	end()
 	return path
 }
 

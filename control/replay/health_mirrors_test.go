@@ -84,12 +84,13 @@ func TestMirrored(t *testing.T) {
 		}, lossy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path, write := pcap.Create(t, pcap.Whole)
+			path, write, end := pcap.Create(t, pcap.Whole)
 			for i, f := range all {
 				for _, g := range c.change(i, f) {
 					write(g.at, g.octets, g.length)
 				}
 			}
+			end()
 			c.want.check(t, healthOf(t, path), "")
 		})
 	}

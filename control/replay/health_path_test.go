@@ -36,7 +36,7 @@ const usec, msec = int64(1e3), int64(1e6)
 // run moves the traffic, and returns the path's truth and the capture's file.
 func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 	t.Helper()
-	path, write := pcap.Create(t, 128)
+	path, write, end := pcap.Create(t, 128)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var hosts [2]*endpoint.Host
 	p := &lossypath.Path{Truth: lossypath.Truth{TimeOut: l.timeout}}
@@ -86,6 +86,7 @@ func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 		}
 	}
 	l.move(t, p, &hosts)
+	end()
 	return &p.Truth, path
 }
 

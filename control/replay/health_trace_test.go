@@ -78,6 +78,8 @@ func captureOf(t *testing.T, path string, at lossypath.Place) (truth *lossypath.
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, write := pcap.Create(t, 96)
-	return trace.Replay(at, func(now int64, frame []byte) { write(now, frame, len(frame)) }), file
+	file, write, end := pcap.Create(t, 96)
+	truth = trace.Replay(at, func(now int64, frame []byte) { write(now, frame, len(frame)) })
+	end()
+	return truth, file
 }

@@ -135,7 +135,7 @@ func TestUnwrittenICRCs(t *testing.T) {
 	for _, name := range []string{"rc_write_v4", "rc_read_v4", "rc_send_v6"} {
 		all := frames(t, readFile(t, "../../testdata/captures/"+name+".pcap"))
 		for _, host := range []packet.Addr{all[0].parse().Src, all[0].parse().Dst} {
-			path, write := pcap.Create(t, pcap.Whole)
+			path, write, end := pcap.Create(t, pcap.Whole)
 			for _, f := range all {
 				b := slices.Clone(f.octets)
 				if p := f.parse(); p.Src == host && p.Kind == packet.RoCEv2 {
@@ -143,6 +143,7 @@ func TestUnwrittenICRCs(t *testing.T) {
 				}
 				write(f.at, b, f.length)
 			}
+			end()
 			if r := healthOf(t, path); len(r.Verdicts) > 0 {
 				t.Errorf("%s, at %v: %+v", name, host.Netip(), r.Verdicts)
 			}

@@ -125,8 +125,9 @@ func TestHealthOfSoftRoCE(t *testing.T) {
 // judge compares the causes in the middle of the path with the truth, and returns the report.
 func judge(t *testing.T, trace *lossypath.Trace) *health.Report {
 	t.Helper()
-	file, write := pcap.Create(t, 96)
+	file, write, end := pcap.Create(t, 96)
 	truth := trace.Replay(lossypath.Middle, func(now int64, frame []byte) { write(now, frame, len(frame)) })
+	end()
 	c, err := replay.Open(file, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -39,10 +39,11 @@ func Hex(frames ...[]byte) string {
 // Tshark is what tshark prints about frames.
 func Tshark(t testing.TB, frames [][]byte, args ...string) string {
 	t.Helper()
-	path, write := pcap.Create(t, pcap.Whole)
+	path, write, end := pcap.Create(t, pcap.Whole)
 	for i, f := range frames {
 		write(int64(i), f, len(f))
 	}
+	end()
 	out, err := exec.CommandContext(t.Context(), "tshark", append([]string{"-r", path}, args...)...).Output()
 	if err != nil {
 		t.Fatalf("tshark: %v (scripts/setup --test installs it)", err)

@@ -3,6 +3,7 @@
 package pcap
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"os"
@@ -75,8 +76,9 @@ func Real(t T) []string {
 // Whole is the snapshot length of a capture of whole frames, in bytes.
 const Whole = 1 << 18
 
-// Create makes a file for a capture of the first snap bytes of Ethernet frames, for the time of a test. write adds a frame of a length on the wire at a time, ns since 1970.
-func Create(t testing.TB, snap int) (path string, write func(at int64, frame []byte, length int)) {
+// Create makes a file for a capture of the first snap bytes of Ethernet frames, for the time of a test. write adds a frame of a length on the wire at a time, ns since 1970;
+// after end the file can be read.
+func Create(t testing.TB, snap int) (path string, write func(at int64, frame []byte, length int), end func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "capture.pcap")
 	f, err := os.Create(path)
@@ -84,14 +86,21 @@ func Create(t testing.TB, snap int) (path string, write func(at int64, frame []b
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	w := pcapgo.NewWriterNanos(f)
+	buffered := bufio.NewWriterSize(f, 1<<16)
+	w := pcapgo.NewWriterNanos(buffered)
 	if err := w.WriteFileHeader(uint32(snap), layers.LinkTypeEthernet); err != nil {
 		t.Fatal(err)
 	}
-	return path, func(at int64, frame []byte, length int) {
+	write = func(at int64, frame []byte, length int) {
 		cut := frame[:min(len(frame), snap)]
 		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, at).UTC(), CaptureLength: len(cut), Length: length}, cut); err != nil {
 			t.Fatal(err)
 		}
 	}
+	end = func() {
+		if err := buffered.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path, write, end
 }
