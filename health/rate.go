@@ -72,7 +72,8 @@ func (r *Reaction) clear(bin int64) {
 	}
 	for r.bin < bin {
 		r.bin++
-		r.bins[r.bin%bins], r.packets[r.bin%bins] = 0, 0
+		i := uint64(r.bin) % bins // without a sign, a mask
+		r.bins[i], r.packets[i] = 0, 0
 	}
 }
 
