@@ -81,7 +81,8 @@ func (h *Half) byID(p *Packet, hole bool, before *sent) passed {
 		return late
 	case !hole && before != nil && before.id == p.ID:
 		return copied
-	case !hole && older && h.repeat.beganAfter(p) && int32(h.ids.latest-p.ID) == ahead(h.next, p.PSN)-1: // what was new since took one number each
+	case !hole && older && (before != nil || h.read.Time == 0) && // it has passed: how many PSNs a READ took may not have been known
+		h.repeat.beganAfter(p) && int32(h.ids.latest-p.ID) == ahead(h.next, p.PSN)-1: // what was new since took one number each
 		return copied
 	}
 	return sentAgain
