@@ -42,7 +42,7 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case h.flags&oneWay != 0 && hole:
 		return late
-	case h.flags&oneWay != 0, !hole && h.elsewhere(p, 0):
+	case h.flags&oneWay != 0, !hole && h.hops.elsewhere(p, 0, h.Requests.Packets):
 		return copied
 	case h.ids.known(p.ID):
 		return h.byID(p, hole, before)
@@ -197,7 +197,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p, 1)
 	default:
-		h.copied[0].add(&h.Counts, p, h.elsewhere(p, 0) || h.ids.known(p.ID))
+		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0, h.Requests.Packets) || h.ids.known(p.ID))
 		h.repeat.noteAgain(p, 1)
 	}
 }
@@ -268,7 +268,7 @@ func (h *Half) cameAfterAll(p *Packet, what passed) bool {
 		if what != sentAgain || !(l != nil && int16(p.ID-l.id) < 0 || o != nil && int16(p.ID-o.id) < 0) {
 			return false
 		}
-	case what == sentAgain, h.twins(), h.elsewhere(p, 0), returnsData(p.Opcode):
+	case what == sentAgain, h.twins(), h.hops.elsewhere(p, 0, h.Requests.Packets), returnsData(p.Opcode):
 		return false
 	}
 	if o != nil {
@@ -316,11 +316,11 @@ func (h *hops) changesBy(requests uint32) uint8 {
 
 // elsewhere reports whether a packet that has come before was captured at another place of the path: a router has decremented its TTL or hop limit. What the
 // sender sends again takes as many hops as what it sends for the first time, unless it was silent, as the path may have failed, or its packets take paths of
-// different lengths. kind: 0 for a request, 1 for a response.
-func (h *Half) elsewhere(p *Packet, kind int) bool {
+// different lengths. kind: 0 for a request, 1 for a response; requests: how many have come.
+func (h *hops) elsewhere(p *Packet, kind int, requests uint64) bool {
 	const several = 4
-	had := h.hops.latest[kind]
-	return p.Hops != had && had != 0 && (kind != 0 || h.hops.changesBy(uint32(h.Requests.Packets)) < several)
+	had := h.latest[kind]
+	return p.Hops != had && had != 0 && (kind != 0 || h.changesBy(uint32(requests)) < several)
 }
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
@@ -330,7 +330,7 @@ func (h *Half) earlier(p *Packet) {
 		return
 	}
 	what := sentAgain
-	if before := h.recent.find(p.PSN); h.elsewhere(p, 0) || before != nil && p.Time-before.time < atOnce {
+	if before := h.recent.find(p.PSN); h.hops.elsewhere(p, 0, h.Requests.Packets) || before != nil && p.Time-before.time < atOnce {
 		what = copied
 	}
 	if what == sentAgain && p.Time-h.Begun < shortest {

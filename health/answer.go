@@ -17,7 +17,7 @@ func (h *Half) response(p *Packet) {
 	}
 	if ahead((p.PSN+1)&packet.PSNMask, h.answers.acked) > 0 || h.hops.latest[1] == 0 || p.Time-max(h.answers.latest, h.reads.latest) >= farthest {
 		h.hops.latest[1] = p.Hops
-	} else if h.elsewhere(p, 1) {
+	} else if h.hops.elsewhere(p, 1, h.Requests.Packets) {
 		h.copied[1].add(&h.Counts, p, true)
 		return
 	}

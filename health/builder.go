@@ -67,7 +67,7 @@ func (b *Builder) Add(c *Connection, by string) {
 		b.unacknowledged++
 	}
 	if c.Service == transportUD {
-		b.datagrams[direction{from: c.End[0].Addr, to: c.End[1].Addr}] += c.Datagram.Packets // in whatever network: the answers may be in another one
+		b.datagrams[direction{c.End[0].Addr, c.End[1].Addr, c.Scope.Tenant()}] += c.Datagram.Packets
 	}
 	if c.unheard() {
 		b.unheard++
@@ -227,8 +227,15 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 // withoutAnswer notes hosts to which many datagrams went, and from which none came back.
 func (b *Builder) withoutAnswer() {
 	const many = 64
+	oneWay := map[direction]bool{} // between two addresses, in some network: the answers may be in another one, but not in one that has both directions, of another tenant
+	for d := range b.datagrams {
+		if b.datagrams[direction{d.to, d.from, d.scope}] == 0 {
+			oneWay[direction{from: d.from, to: d.to}] = true
+		}
+	}
 	for d, n := range b.datagrams {
-		if to := d.to.Netip(); n >= many && b.datagrams[direction{from: d.to, to: d.from}] == 0 && !to.IsMulticast() {
+		answered := b.datagrams[direction{d.to, d.from, d.scope}] > 0 || oneWay[direction{from: d.to, to: d.from}]
+		if to := d.to.Netip(); n >= many && !answered && !to.IsMulticast() {
 			text := fmt.Sprintf("%d datagrams (UD) went there, and none came back here", n)
 			if to.IsLinkLocalUnicast() {
 				text += ": " + strings.TrimSuffix(LinkLocal, "; ")

@@ -289,14 +289,6 @@ func (r *repeat) lateAgain(h *Half, p *Packet, before int64) bool {
 	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-before < h.silence()
 }
 
-// psnsOf is how many PSNs a request that is sent again takes.
-func (h *Half) psnsOf(p *Packet) uint32 {
-	if p.Opcode.Role() == packet.ReadRequest && h.mtu != 0 {
-		return h.responsesTo(p.Message)
-	}
-	return 1
-}
-
 // continues reports whether a packet belongs to the episode of the packets before it.
 func (r *repeat) continues(h *Half, p *Packet, before int64) bool {
 	if !r.active || r.n == 0 {

@@ -196,6 +196,14 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	h.flags &^= blocked
 }
 
+// psnsOf is how many PSNs a request that is sent again takes.
+func (h *Half) psnsOf(p *Packet) uint32 {
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu != 0 {
+		return responsesTo(p.Message, h.mtu)
+	}
+	return 1
+}
+
 // spanOf is how many PSNs a request takes.
 func (h *Half) spanOf(p *Packet) uint32 {
 	if returnsData(p.Opcode) {
@@ -213,11 +221,11 @@ func (h *Half) spanOf(p *Packet) uint32 {
 		h.loose = max((p.Message+minimum-1)/minimum, 1) - 1
 		return 1
 	}
-	return h.responsesTo(p.Message)
+	return responsesTo(p.Message, h.mtu)
 }
 
-func (h *Half) responsesTo(bytes uint32) uint32 {
-	return min(max((bytes+h.mtu-1)/max(h.mtu, 1), 1), packet.PSNHalf-1)
+func responsesTo(bytes, mtu uint32) uint32 {
+	return min(max((bytes+mtu-1)/max(mtu, 1), 1), packet.PSNHalf-1)
 }
 
 // learnMTU: all packets of a message but the last have the path MTU. A READ's end is known with it.
@@ -228,7 +236,7 @@ func (h *Half) learnMTU(p *Packet) {
 	h.mtu = p.Data
 	if h.loose != 0 && !h.read.Cut {
 		was := h.next
-		h.next = (h.read.PSN + h.responsesTo(h.read.Message)) & packet.PSNMask
+		h.next = (h.read.PSN + responsesTo(h.read.Message, h.mtu)) & packet.PSNMask
 		h.loose = 0
 		for i := range h.repeat.list[:h.repeat.n] {
 			if o := &h.repeat.list[i]; o.end == was {

@@ -100,17 +100,6 @@ func (c *Connection) subject(i int) string {
 	return s
 }
 
-func times(n uint64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-func percent(part, of uint64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
-}
-
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean

@@ -417,28 +417,38 @@ func TestEachVerdict(t *testing.T) {
 	}
 }
 
-// TestDatagramsWithoutAnswer: many datagrams to a host from which none comes are noted.
+// TestDatagramsWithoutAnswer: many datagrams to a host from which none comes are noted. Answers may come in another network, but not in another tenant's, who has both directions.
 func TestDatagramsWithoutAnswer(t *testing.T) {
+	const one, another packet.Scope = 1 << 16, 2 << 16
+	type sent struct {
+		n     int
+		back  bool
+		scope packet.Scope
+	}
 	for _, c := range []struct {
-		name        string
-		there, back int
-		want        int
+		name string
+		sent []sent
+		want int
 	}{
-		{"many", 64, 0, 1},
-		{"few", 63, 0, 0},
-		{"with an answer", 64, 1, 0},
+		{"many", []sent{{n: 64}}, 1},
+		{"few", []sent{{n: 63}}, 0},
+		{"with an answer", []sent{{n: 64}, {n: 1, back: true}}, 0},
+		{"with an answer in another network", []sent{{64, false, one}, {1, true, another}}, 0},
+		{"beside a tenant with answers", []sent{{64, false, one}, {64, false, another}, {1, true, another}}, 1},
 	} {
 		var s story
 		var all []*Connection
-		for i, n := range [...]int{c.there, c.back} {
-			u := s.connection(byte(1+i), byte(2-i))
-			for psn := range n {
+		for _, x := range c.sent {
+			u := s.connection(1, 2)
+			if x.back {
+				u = s.connection(2, 1)
+			}
+			u.Scope = x.scope
+			for psn := range x.n {
 				s.now += ms
 				u.Observe(0, &Packet{Time: s.now, PSN: uint32(psn), Len: 100, Data: 20, Opcode: packet.UDSendOnly})
 			}
-			if n > 0 {
-				all = append(all, u)
-			}
+			all = append(all, u)
 		}
 		notes := s.report(nil, all...).Notes
 		if len(notes) != c.want || c.want > 0 && notes[0].Name != NoteDatagrams {

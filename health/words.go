@@ -1,5 +1,7 @@
 package health
 
+import "fmt"
+
 // Names are all verdicts, in the order of their declaration.
 var Names []string
 
@@ -65,3 +67,14 @@ var (
 	PartialPath = verdict("partial-path", "Only a part of the packets passes this gateway",
 		"The others were acknowledged, so they did arrive: they took another path.")
 )
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func percent(part, of uint64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
+}
