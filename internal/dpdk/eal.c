@@ -10,6 +10,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_first[512];
 static int log_fd = -1;

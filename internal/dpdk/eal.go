@@ -6,6 +6,7 @@ package dpdk
 #cgo pkg-config: libdpdk
 #include <stdlib.h>
 #include "eal.h"
+#include <rte_eal.h>
 */
 import "C"
 

@@ -1,18 +1,12 @@
-/* Helpers of the control path: EAL's log, and bit fields and inlines that cgo can't use. */
+/*
+ * Helpers of the control path: EAL's log, and bit fields and inlines that cgo can't use. None of DPDK's headers is included here: cgo compiles each
+ * file's several times, and some take a second.
+ */
 #ifndef CNPGATE_EAL_H
 #define CNPGATE_EAL_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#include <rte_dev.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
-#include <rte_ethdev.h>
-#include <rte_lcore.h>
-#include <rte_log.h>
-#include <rte_mbuf.h>
-#include <rte_mempool.h>
 
 /* Redirects EAL's log (by default stdout and syslog) and stores the first error since the last clear. */
 int cnp_log_start(void);

@@ -6,6 +6,8 @@ package dpdk
 #include <stdlib.h>
 #include "batch.h"
 #include "eal.h"
+#include <rte_dev.h>
+#include <rte_ethdev.h>
 */
 import "C"
 

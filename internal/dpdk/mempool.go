@@ -71,12 +71,12 @@ func (p *Pool) Room() int { return p.room }
 func (p *Pool) Locked() error { return p.locked }
 
 // Available is the number of free frames, in the pool and in workers' caches. While workers run it is approximate.
-func (p *Pool) Available() int { return int(C.rte_mempool_avail_count(p.pool)) }
+func (p *Pool) Available() int { return int(C.cnp_pool_available(p.pool)) }
 
 // InUse is the number of frames in use: in queues, spares, devices.
 func (p *Pool) InUse() int { return p.frames - p.Available() }
 
 func (p *Pool) free() {
-	C.rte_mempool_free(p.pool)
+	C.cnp_pool_free(p.pool)
 	p.pool = nil
 }

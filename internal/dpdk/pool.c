@@ -96,3 +96,15 @@ cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint1
 	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
 	return pool;
 }
+
+void
+cnp_pool_free(struct rte_mempool *pool)
+{
+	rte_mempool_free(pool);
+}
+
+unsigned int
+cnp_pool_available(const struct rte_mempool *pool)
+{
+	return rte_mempool_avail_count(pool);
+}

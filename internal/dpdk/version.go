@@ -2,10 +2,7 @@
 
 package dpdk
 
-/*
-#include "eal.h"
-#include <rte_version.h>
-*/
+// #include <rte_version.h>
 import "C"
 
 // Version is the name and version of the DPDK in use.

@@ -4,6 +4,7 @@ package dpdk
 
 /*
 #include "eal.h"
+#include <rte_lcore.h>
 */
 import "C"
 
