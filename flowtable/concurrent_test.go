@@ -12,7 +12,7 @@ import (
 )
 
 // ownerRounds is how often the owner of a table changes it.
-const ownerRounds = 300_000*effort.Short + 20_000*effort.Race + 300_000*effort.Long
+const ownerRounds = 300_000*effort.Short + 10_000*effort.Race + 300_000*effort.Long
 
 // The keys of these tests take one of two values in each of the key's words, so that any mixture of two keys is a third key of the set,
 // with its own answer: a reader that accepted a mixture would find another flow's answer.
@@ -209,7 +209,7 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 // shows that readers and owner share only atomics. Without the detector the test runs at full speed, and shows that no reader confuses two
 // flows, and that no answer reaches another flow than its own.
 func TestReadersNeverMixFlows(t *testing.T) {
-	const owners, readerRounds = 2, 300
+	const owners, readerRounds = 2, 300 - 200*effort.Race
 	var tables []*Table
 	for i := range owners {
 		a := &answers{t: t}

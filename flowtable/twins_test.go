@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // listMemory is the memory of a table's lists.
@@ -104,7 +106,7 @@ func TestTwinsAreListedWhenNeeded(t *testing.T) {
 // TestTwinsReadWhileListed: readers of a table whose owner begins to list its flows find as many as fit, or flows of that name.
 func TestTwinsReadWhileListed(t *testing.T) {
 	const flows = 40 * maxWalk
-	for seed := range uint64(20) {
+	for seed := range uint64(20 - 15*effort.Race) {
 		tab := newTable(t, Config{Capacity: flows, Seed: seed})
 		for n := range uint64(flows / 2) {
 			one(tab, modelKey(n), int64(n))
