@@ -38,7 +38,7 @@ type cost struct {
 // writes the new figures, to be committed with it.
 func TestCost(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "bench")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodpdk", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodpdk", "-ldflags=-w", "-o", binary, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
