@@ -23,8 +23,8 @@ import (
 const tracedConfig = `gateway: {name: live, ipv6: "2001:db8::1"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
+  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 500KB}
 profiles: {default: {mode: thresholds, k_base: 20KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [fast-cnp]}]
 notifications: {fast_cnp: {enabled: true}}
