@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -61,26 +62,42 @@ func TestExamples(t *testing.T) {
 		start   = "ip netns exec gateway bin/cnpgate run deploy/"
 		inBack  = " 2>log &"
 	)
-	for _, c := range []struct {
+	type example struct {
 		file, kind string
-		wires      string
-		operator   []string // commands before the last one, which shows notifications
+		operator   []string // commands behind those of all examples, and before the last one, which shows notifications
+	}
+	both := fmt.Sprintf(hosts, "eth1", "gateway")
+	for _, c := range []struct {
+		name, wires string
+		prepare     []string
+		examples    []example
 	}{
-		{"laptop-af-packet.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "laptop-af-packet.yaml", start + "laptop-af-packet.yaml" + inBack}},
-		{"lossless.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "lossless.yaml", start + "lossless.yaml" + inBack}},
-		{"proxy.yaml", "proxy-notification", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "proxy.yaml", start + "proxy.yaml" + inBack}},
-		{"two-gateways.yaml", "standard-cnp", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{
-			prepare, start + "two-gateways.yaml" + inBack, "bash there scripts/host-setup --interface eth0 --interface eth1", "bash there bin/cnpgate run deploy/two-gateways.yaml 2>log-b &"}},
-		{"tap.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged, []string{check + "tap.yaml", start + "tap.yaml" + inBack}},
-		{"tap-single.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged + mirrored, []string{check + "tap-single.yaml", start + "tap-single.yaml" + inBack}},
+		{"between interfaces", both, []string{prepare}, []example{
+			{"laptop-af-packet.yaml", "standard-cnp", []string{check + "laptop-af-packet.yaml", start + "laptop-af-packet.yaml" + inBack}},
+			{"lossless.yaml", "standard-cnp", []string{check + "lossless.yaml", start + "lossless.yaml" + inBack}},
+			{"proxy.yaml", "proxy-notification", []string{check + "proxy.yaml", start + "proxy.yaml" + inBack}},
+		}},
+		{"two gateways", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{prepare}, []example{{"two-gateways.yaml", "standard-cnp", []string{
+			start + "two-gateways.yaml" + inBack, "bash there scripts/host-setup --interface eth0 --interface eth1", "bash there bin/cnpgate run deploy/two-gateways.yaml 2>log-b &"}}}},
+		{"tap", both + bridged, nil, []example{{"tap.yaml", "standard-cnp", []string{check + "tap.yaml", start + "tap.yaml" + inBack}}}},
+		{"single tap", both + bridged + mirrored, nil, []example{{"tap-single.yaml", "standard-cnp", []string{check + "tap-single.yaml", start + "tap-single.yaml" + inBack}}}},
 	} {
-		t.Run(c.file, func(t *testing.T) {
-			show := "bin/cnpgate show notifications --follow --outcome observed -o json"
-			if len(c.operator)+1 > 5 {
-				t.Errorf("%d commands, expected at most 5", len(c.operator)+1)
+		t.Run(c.name, func(t *testing.T) {
+			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(c.prepare, "\n")
+			for i, e := range c.examples {
+				if n := len(c.prepare) + len(e.operator) + 1; n > 5 {
+					t.Errorf("%s: %d commands, expected at most 5", e.file, n)
+				}
+				if i > 0 {
+					script += "kill $gateway; wait $gateway"
+				}
+				script += "\n" + strings.Join(e.operator, "\n") + "\ngateway=$!\n"
+				if i == 0 {
+					script += load
+				}
+				script += "for ((i = 0; i < 600; i++)); do [ -S /run/cnpgate/cnpgate.sock ] && break; sleep 0.1; done\n" +
+					"timeout 60 bin/cnpgate show notifications --follow --outcome observed -o json | head -n 1 >&3\n"
 			}
-			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(c.operator, "\n") + load +
-				"for ((i = 0; i < 600; i++)); do [ -S /run/cnpgate/cnpgate.sock ] && break; sleep 0.1; done\ntimeout 60 " + show + " | head -n 1 >&3\n"
 			cmd := exec.Command("bash", "-c", script)
 			cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
@@ -89,17 +106,19 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s\n%s", err, out, log)
 			}
-			var first struct {
-				Notification struct {
-					Kind     string
-					SourceIP netip.Addr `json:"source_ip"`
+			for d, i := json.NewDecoder(bytes.NewReader(shown)), 0; i < len(c.examples); i++ {
+				var first struct {
+					Notification struct {
+						Kind     string
+						SourceIP netip.Addr `json:"source_ip"`
+					}
 				}
-			}
-			if err := json.Unmarshal(shown, &first); err != nil {
-				t.Fatalf("%v\n%s\n%s\n%s", err, shown, out, log)
-			}
-			if n := first.Notification; n.Kind != c.kind || n.SourceIP.String() != "198.18.0.1" {
-				t.Errorf("the first notification is %+v, expected %s about 198.18.0.1", n, c.kind)
+				if err := d.Decode(&first); err != nil {
+					t.Fatalf("%s: %v\n%s\n%s\n%s", c.examples[i].file, err, shown, out, log)
+				}
+				if n := first.Notification; n.Kind != c.examples[i].kind || n.SourceIP.String() != "198.18.0.1" {
+					t.Errorf("%s: the first notification is %+v, expected %s about 198.18.0.1", c.examples[i].file, n, c.examples[i].kind)
+				}
 			}
 		})
 	}

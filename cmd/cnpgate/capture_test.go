@@ -135,7 +135,7 @@ func TestCapture(t *testing.T) {
 		"-w x --drops link-down --socket gw.sock":    "expected all, to-gateway, queue-full-bytes",
 		"-w x --drops all --kind ppfc":               "exclude each other",
 	} {
-		if got := cnpgate(t, dir, append([]string{"capture"}, strings.Fields(args)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
+		if got := within(t, dir, append([]string{"capture"}, strings.Fields(args)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit status %d, %s", args, got.status, got.stderr)
 		}
 	}

@@ -53,7 +53,7 @@ func TestDecode(t *testing.T) {
 		{"decode broken.pcap", 3, "1 frames", "capture broken.pcap: it is damaged: frame 2"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			got := cnpgate(t, dir, strings.Fields(c.args)...)
+			got := within(t, dir, strings.Fields(c.args)...)
 			if got.status != c.status || !tells(got.stdout, c.stdout) || !tells(got.stderr, c.stderr) {
 				t.Errorf("exit status %d, want %d\nstdout: %.2000s\nwant    %s\nstderr: %s\nwant    %s", got.status, c.status, got.stdout, c.stdout,
 					got.stderr, c.stderr)
@@ -86,7 +86,7 @@ func TestDecodeCodePoints(t *testing.T) {
 		{"--config other.yaml", 0, 0, 3, 5, 2},
 		{"--config all.yaml", 6, 3, 0, 0, 0},
 	} {
-		got := cnpgate(t, dir, strings.Fields("decode "+c.args+" n.pcap")...)
+		got := within(t, dir, strings.Fields("decode "+c.args+" n.pcap")...)
 		for text, want := range map[string]int{"): fast-cnp from ": c.fast, "(option-malformed): ": c.malformed, "): long-haul-cnp-icmpv6 from ": c.icmpv6,
 			"): proxy-notification from ": c.toProxy, "\n               device  ": c.devices} {
 			if n := strings.Count(got.stdout, text); n != want || got.status != 0 {

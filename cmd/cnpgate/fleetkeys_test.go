@@ -53,7 +53,7 @@ func TestFleetKeys(t *testing.T) {
 		{"fleet keys", "no gateway or host is given"}, {"fleet keys gw-1=", `"gw-1=" is no gateway or host`}, {"fleet keys gw-1=127.0.0.1", "a key is never replaced"}, {"fleet keys ../x", "is no gateway or host"}, {"fleet keys a:b", "is no gateway or host"},
 		{"fleet", "cnpgate fleet alone was removed; use cnpgate show fleet"}, {"fleet --watch 1s", "use cnpgate show fleet"}, {"fleet keys a=b --dir none", "no such file"},
 	} {
-		if got := cnpgate(t, dir, strings.Fields(c.args)...); got.status != 1 || !strings.Contains(got.stderr, c.want) {
+		if got := within(t, dir, strings.Fields(c.args)...); got.status != 1 || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)
 		}
 	}

@@ -87,7 +87,7 @@ func TestHealthOfOtherPorts(t *testing.T) {
 		{"another port in Geneve", func(b []byte) []byte { return inUDP(6081, 0, 0, 0x65, 0x58, 0, 0, 77, 0)(toPort(b)) }, onOther, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ran := cnpgate(t, t.TempDir(), slices.Concat([]string{"replay", "--health", "-o", "json"}, c.flags, []string{corruptedCapture(t, c.as)})...)
+			ran := within(t, t.TempDir(), slices.Concat([]string{"replay", "--health", "-o", "json"}, c.flags, []string{corruptedCapture(t, c.as)})...)
 			var r health.Report
 			if err := json.Unmarshal([]byte(ran.stdout), &r); err != nil || ran.status != 0 {
 				t.Fatalf("%v; status %d: %s", err, ran.status, ran.stderr)

@@ -21,8 +21,8 @@ import (
 const congestedConfig = `gateway: {name: live, ipv6: "2001:db8::1"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
+  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 500KB}
 profiles: {default: {mode: thresholds, k_base: 50KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [fast-cnp]}]
 notifications: {fast_cnp: {enabled: true}}
@@ -94,7 +94,7 @@ func TestLiveCongestedQueue(t *testing.T) {
 		t.Error("no two notifications were captured")
 	}
 	p.says(`"message":"Congestion of the queue ended."`, 1)
-	shown := cnpgate(t, p.dir, "show", "episodes", "--socket", socket, "-o", "json")
+	shown := within(t, p.dir, "show", "episodes", "--socket", socket, "-o", "json")
 	var answer api.Episodes
 	if err := json.Unmarshal([]byte(shown.stdout), &answer); err != nil || len(answer.Episodes) == 0 {
 		t.Fatalf("%v: %s%s", err, shown.stdout, shown.stderr)
@@ -103,7 +103,7 @@ func TestLiveCongestedQueue(t *testing.T) {
 	if e.Port != "wan" || e.PeakBytes <= 50_000 || e.ECNMarked == 0 || e.Notifications["fast-cnp"] == 0 || e.Flows[0].DestinationQP != 7 || e.Flows[0].Notifications == 0 {
 		t.Errorf("%s", shown.stdout)
 	}
-	if shown := cnpgate(t, p.dir, "show", "notifications", "--socket", socket, "-n", "3"); strings.Count(shown.stdout, "  fast-cnp  ") != 3 {
+	if shown := within(t, p.dir, "show", "notifications", "--socket", socket, "-n", "3"); strings.Count(shown.stdout, "  fast-cnp  ") != 3 {
 		t.Errorf("%+v", shown)
 	}
 	p.stop()

@@ -23,8 +23,8 @@ import (
 const tracedConfig = `gateway: {name: live, ipv6: "2001:db8::1"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
+  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 500KB}
 profiles: {default: {mode: thresholds, k_base: 20KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [fast-cnp]}]
 notifications: {fast_cnp: {enabled: true}}
@@ -70,7 +70,7 @@ func TestLiveTrace(t *testing.T) {
 		if err := capture.Wait(); err != nil {
 			t.Fatalf("%v: %s", err, rest)
 		}
-		decoded := cnpgate(t, p.dir, "decode", file)
+		decoded := within(t, p.dir, "decode", file)
 		if decoded.status != 0 {
 			t.Fatalf("%+v", decoded)
 		}
@@ -83,13 +83,13 @@ func TestLiveTrace(t *testing.T) {
 			t.Errorf("the trace lacks %q:\n%s", want, sent)
 		}
 	}
-	if got := cnpgate(t, p.dir, "show", "ports", "--interval", "0", "--socket", socket); strings.Count(got.stdout, "    net_af_packet on ") != 2 || strings.Count(got.stdout, ", link up") != 2 || !strings.Contains(got.stdout, ", MAC ") {
+	if got := within(t, p.dir, "show", "ports", "--interval", "0", "--socket", socket); strings.Count(got.stdout, "    net_af_packet on ") != 2 || strings.Count(got.stdout, ", link up") != 2 || !strings.Contains(got.stdout, ", MAC ") {
 		t.Errorf("the facts of the ports: %+v", got)
 	}
-	if got := cnpgate(t, p.dir, "set", "mode", "observe", "--port", "wan", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "wan     observe  send\n") {
+	if got := within(t, p.dir, "set", "mode", "observe", "--port", "wan", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "wan     observe  send\n") {
 		t.Fatalf("%+v", got)
 	}
-	if got := cnpgate(t, p.dir, "show", "health", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "port wan: mode observe, and send in the configuration") {
+	if got := within(t, p.dir, "show", "health", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "port wan: mode observe, and send in the configuration") {
 		t.Errorf("%+v", got)
 	}
 	observed := trace("observed.pcapng")

@@ -353,7 +353,7 @@ func TestLiveConfigFile(t *testing.T) {
 	if got := ask("show", "health"); got.status != 0 || got.stdout != "healthy\n" {
 		t.Errorf("%+v", got)
 	}
-	put(t, p.dir, "c.yaml", []byte(strings.Replace(moved, "4MB", "3MB", 1)))
+	put(t, p.dir, "c.yaml", []byte(strings.Replace(moved, "500KB", "400KB", 1)))
 	for _, line := range [][]string{{"reload", "--confirm", "60s"}, {"reload", "--revert"}} {
 		if got := ask(line...); got.status != 0 {
 			t.Fatalf("%v: %+v", line, got)

@@ -31,8 +31,8 @@ import (
 const liveFleetConfig = `gateway: {name: %NAME%, ipv4: 192.0.2.%N%}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=%FABRIC%", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=%WAN%", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: fabric, device: "net_af_packet0,iface=%FABRIC%", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
+  - {name: wan, device: "net_af_packet1,iface=%WAN%", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
 flows: {capacity: 4Ki, paired: 4Ki}
 fleet:
   site: live
@@ -124,8 +124,7 @@ func TestLiveFleet(t *testing.T) {
 	}
 	program := liveBinary(t)
 	enterNamespace(t)
-	makeWire(t, "c")
-	makeWire(t, "d")
+	makeWire(t, "c", "d")
 	ip(t, "link set lo up")
 	texts := liveFleet(t)
 	one, two := startWith(t, program, texts[0]), startWith(t, program, texts[1])

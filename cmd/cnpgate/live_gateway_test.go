@@ -36,20 +36,31 @@ func enterNamespace(t *testing.T) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatalf("a network namespace: %v (root is needed)", err)
 	}
-	makeWire(t, "a")
-	makeWire(t, "b")
+	makeWire(t, "a", "b")
 }
 
-func makeWire(t *testing.T, side string) {
+func makeWire(t *testing.T, sides ...string) {
 	t.Helper()
-	addWire(t, side)
-	switchOn(t, side)
+	addWire(t, sides...)
+	switchOn(t, sides...)
 }
 
-func addWire(t *testing.T, side string) {
+func addWire(t *testing.T, sides ...string) {
 	t.Helper()
-	ip(t, fmt.Sprintf("link add %s0 type veth peer name %s1", side, side))
-	withoutIPv6(t, side+"0", side+"1")
+	var lines []string
+	for _, side := range sides {
+		lines = append(lines, fmt.Sprintf("link add %s0 type veth peer name %s1", side, side))
+	}
+	ip(t, lines...)
+	withoutIPv6(t, ends(sides)...)
+}
+
+// ends are the interfaces of wires.
+func ends(sides []string) (names []string) {
+	for _, side := range sides {
+		names = append(names, side+"0", side+"1")
+	}
+	return names
 }
 
 // withoutIPv6 keeps the kernel from sending by interfaces in the thread's namespace.
@@ -62,11 +73,15 @@ func withoutIPv6(t *testing.T, interfaces ...string) {
 	}
 }
 
-// switchOn returns when both ends have a link, which the kernel says a little later.
-func switchOn(t *testing.T, side string) {
+// switchOn returns when all ends have a link, which the kernel says a little later.
+func switchOn(t *testing.T, sides ...string) {
 	t.Helper()
-	ip(t, "link set "+side+"0 up", "link set "+side+"1 up")
-	for _, name := range []string{side + "0", side + "1"} {
+	var lines []string
+	for _, name := range ends(sides) {
+		lines = append(lines, "link set "+name+" up")
+	}
+	ip(t, lines...)
+	for _, name := range ends(sides) {
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 			if i, err := net.InterfaceByName(name); err == nil && i.Flags&net.FlagRunning != 0 {
 				break
@@ -122,8 +137,8 @@ func liveBinary(t *testing.T) string {
 const liveConfig = `gateway: {name: live, ipv4: 192.0.2.1}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
+  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 500KB}
 flows: {capacity: 1Ki}
 management: {listen: "unix:%s/api.sock"}
 `

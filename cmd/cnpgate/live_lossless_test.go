@@ -33,7 +33,7 @@ const (
 const losslessConfig = `gateway: {name: live, ipv4: 192.0.2.1}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 500Mbps, mtu: 1500%s}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 500Mbps, mtu: 1500, queue_capacity: 1MB%s}
   - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 100Mbps, mtu: 1500, queue_capacity: 4MB,
      traffic_classes: [{name: all%s}]}
 flows: {capacity: 1Ki}

@@ -21,7 +21,7 @@ import (
 const operatorConfig = `gateway: {name: operator, ipv6: "fd00:18::fe"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200, queue_capacity: 1MB}
   - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 100Mbps, rtt: 2ms, mtu: 4200, queue_capacity: 5MB}
 profiles: {default: {mode: thresholds, k_base: 100KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [long-haul-cnp]}]

@@ -33,7 +33,7 @@ import (
 const congestedNodeConfig = `gateway: {name: congested, ipv4: 198.18.0.10, ipv6: "fd00:18::a"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=t1", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250}
+  - {name: fabric, device: "net_af_packet0,iface=t1", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250, queue_capacity: 1MB}
   - {name: wan, device: "net_af_packet1,iface=u0", role: wan, peer: fabric, rate: 20Mbps, rtt: 2ms, mtu: 4250, queue_capacity: 5MB, profile: live}
 profiles: {live: {mode: thresholds, k_base: 100KB}}
 flows: {capacity: 1Ki}
@@ -44,9 +44,9 @@ management: {listen: "unix:%%s/api.sock"}
 const proxyNodeConfig = `gateway: {name: proxy, ipv4: 198.18.0.11, ipv6: "fd00:18::b"}
 dpdk: {hugepages: false, workers: [1], idle: backoff}
 ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250}
-  - {name: wan, device: "net_af_packet1,iface=m0", role: wan, peer: fabric, rate: 10Gbps, mtu: 4250, queue_capacity: 20MB, profile: idle}
-profiles: {idle: {mode: thresholds, k_base: 10MB}}
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250, queue_capacity: 1MB}
+  - {name: wan, device: "net_af_packet1,iface=m0", role: wan, peer: fabric, rate: 10Gbps, mtu: 4250, queue_capacity: 2MB, profile: idle}
+profiles: {idle: {mode: thresholds, k_base: 1MB}}
 flows: {capacity: 1Ki}
 endpoints: [{prefix: %s, accepts: [standard-cnp]}]
 notifications: {standard_cnp: {enabled: true}}
@@ -84,9 +84,7 @@ func TestLiveProxy(t *testing.T) {
 			}
 			t.Run(c.version+" "+through.near.name, func(t *testing.T) {
 				enterNamespace(t)
-				for _, side := range []string{"m", "t", "u"} {
-					makeWire(t, side)
-				}
+				makeWire(t, "m", "t", "u")
 				setMTU(t, 4400, "a0", "a1", "m0", "m1", "t0", "t1", "u0", "u1", "b0", "b1")
 				prefix := hostPrefix(c.sender)
 				near := startProvider(openWire(t, "m1"), openWire(t, "t0"), through.near)

@@ -56,8 +56,7 @@ func arrived(t *testing.T, name string) int {
 func TestLiveSandboxCost(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
-	makeWire(t, "c")
-	makeWire(t, "d")
+	makeWire(t, "c", "d")
 	pid, send := map[string]int{}, map[string]int{}
 	in, out := map[string]string{"enforce": "a1", "off": "c1"}, map[string]string{"enforce": "b1", "off": "d1"}
 	sides := []string{"enforce", "off"}

@@ -169,8 +169,7 @@ func TestLiveSoak(t *testing.T) {
 	}
 	program := liveBinary(t)
 	enterNamespace(t)
-	makeWire(t, "c")
-	makeWire(t, "d")
+	makeWire(t, "c", "d")
 	ip(t, "link set lo up")
 	texts := liveFleet(t)
 	texts[1] = strings.Replace(texts[1], "peer: fabric, rate: 10Gbps", "peer: fabric, rate: 10Mbps", 1) +

@@ -22,8 +22,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// TestLiveTakeovers: of two gateways that were both started with --standby, the active one is killed again and again, as the documents say how to run them. The other
-// one always takes over, answers at the socket, the metrics' address and the page's, and loses little.
+// TestLiveTakeovers: of gateways that were all started with --standby, the active one is killed or stopped again and again, as the documents say how to run them. The one
+// that stands by longest takes over, answers at the socket, the metrics' address and the page's, and loses little. One that is stopped while it stands by ends in order.
 func TestLiveTakeovers(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
@@ -38,22 +38,31 @@ func TestLiveTakeovers(t *testing.T) {
 	end := a.load(1000)
 	defer end()
 	flows(t, "at first", b, startTime)
+	next := standByFor(t, program, active)
 	for i := range takeovers {
-		next := standByFor(t, program, active)
-		time.Sleep(time.Second) // it prepares
+		after := standByFor(t, program, active)
+		time.Sleep(time.Second) // they prepare
 		took := outage(t, b, next, func() {
+			if i%2 == 1 {
+				active.stop()
+				return
+			}
 			active.signal(syscall.SIGKILL)
 			<-active.ended
 		})
-		next.says(`"message":"The gateway is forwarding."`, 1)
-		for _, what := range []string{"The API listens at a Unix socket.", "Prometheus can read the metrics at this address.", "The page is at this address."} {
+		for _, what := range []string{"The gateway takes over: the devices are free.", "The gateway is forwarding.", "The API listens at a Unix socket.",
+			"Prometheus can read the metrics at this address.", "The page is at this address."} {
 			next.says(what, 1)
 		}
 		if err := next.turns(200, `"healthy":true`); err != nil {
 			t.Error(err)
 		}
 		t.Logf("takeover %d after %v", i+1, took.Round(time.Millisecond))
-		active = next
+		active, next = next, after
+	}
+	next.signal(syscall.SIGTERM)
+	if err := <-next.ended; err != nil {
+		t.Errorf("a gateway that is stopped while it stands by: %v", err)
 	}
 	active.stop()
 }

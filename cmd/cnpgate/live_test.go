@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +22,8 @@ import (
 const (
 	stopTime     = (5*effort.Short + 5*effort.Race + 10*effort.Long) * time.Second
 	everyVariant = effort.Long == 1
-	takeovers    = 4*effort.Short + 4*effort.Race + 20*effort.Long
+	takeovers    = 3*effort.Short + 3*effort.Race + 20*effort.Long
+	reloads      = 300*effort.Short + 300*effort.Race + 1000*effort.Long
 )
 
 // TestLiveDisturbed: whatever happens to the interfaces and the process, exactly the frames counted as forwarded arrive, and forwarding
@@ -40,10 +42,7 @@ func TestLiveDisturbed(t *testing.T) {
 	}{
 		{"nothing", "", 0, func(*testing.T, *process, *host) *host { return nil }},
 		{"100 flaps of the far end", "", 0, func(t *testing.T, _ *process, _ *host) *host {
-			for range 100 {
-				ip(t, "link set b1 down")
-				ip(t, "link set b1 up")
-			}
+			ip(t, slices.Repeat([]string{"link set b1 down", "link set b1 up"}, 100)...)
 			return nil
 		}},
 		{"20 flaps of the near end", "An interface that is made again; a link, 20 times", 20 * time.Millisecond, func(t *testing.T, _ *process, _ *host) *host {
@@ -64,8 +63,7 @@ func TestLiveDisturbed(t *testing.T) {
 			if err := p.turns(503, "interface b0 is down: switch it on with `ip link set b0 up`; no link since 20"); err != nil {
 				t.Error(err)
 			}
-			ip(t, "link set b0 up")
-			ip(t, "link set b1 up")
+			ip(t, "link set b0 up", "link set b1 up")
 			if err := p.turns(200, `"healthy":true`); err != nil {
 				t.Error(err)
 			}
@@ -159,7 +157,7 @@ func TestLiveKilled(t *testing.T) {
 	a, b := newHost(t, "a1"), newHost(t, "b1")
 	end := a.load(1000)
 	defer end()
-	for range 3 {
+	for range 2 {
 		p := startGateway(t, program)
 		flows(t, "started", b, startTime)
 		out, err := exec.Command(program, "run", "--config", filepath.Join(p.dir, "c.yaml")).CombinedOutput()
@@ -171,24 +169,7 @@ func TestLiveKilled(t *testing.T) {
 	}
 }
 
-// TestLiveSIGQUIT: it stops the gateway in order, with its report.
-func TestLiveSIGQUIT(t *testing.T) {
-	if ontime.Again(t) {
-		return
-	}
-	program := liveBinary(t)
-	enterNamespace(t)
-	p := startGateway(t, program)
-	p.signal(syscall.SIGQUIT)
-	if err := <-p.ended; err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(p.report); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestLiveLog: every line of the log is JSON, also what DPDK logs, with the level that it gave.
+// TestLiveLog: every line of the log is JSON, also what DPDK logs, with the level that it gave. SIGQUIT, too, stops the gateway in order, with its report.
 func TestLiveLog(t *testing.T) {
 	if ontime.Again(t) {
 		return
@@ -196,7 +177,13 @@ func TestLiveLog(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startWith(t, program, strings.Replace(liveConfig, "idle: backoff", `idle: backoff, eal_args: ["--log-level=lib.eal:debug"]`, 1))
-	p.stop()
+	p.signal(syscall.SIGQUIT)
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.report); err != nil {
+		t.Error(err)
+	}
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func TestOperate(t *testing.T) {
 			path, _, _ = strings.Cut(path, " ")
 			path, _, _ = strings.Cut(path, "?")
 			asked := operable(t, socket, map[string]string{method + " " + path: c.answer, "PUT /v1/drain": c.answer})
-			got := cnpgate(t, dir, append(strings.Fields(c.args), "--socket", socket)...)
+			got := within(t, dir, append(strings.Fields(c.args), "--socket", socket)...)
 			if got.status != c.status || got.stdout != c.stdout || !strings.Contains(got.stderr, c.stderr) || asked() != c.asked {
 				t.Errorf("%+v, asked %q; want %+v", got, asked(), c)
 			}

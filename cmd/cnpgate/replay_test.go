@@ -113,7 +113,7 @@ func TestReplayRefuses(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			dir := refusing(t)
 			before := names(t, dir)
-			got := cnpgate(t, dir, strings.Fields(c.args)...)
+			got := within(t, dir, strings.Fields(c.args)...)
 			if got.status != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "cnpgate: ") || !strings.Contains(got.stderr, c.says) {
 				t.Errorf("exit status %d, want 1\nstdout: %s\nstderr: %s\nwant %q", got.status, got.stdout, got.stderr, c.says)
 			}

@@ -42,7 +42,7 @@ func TestShowTech(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{{"show tech bundle.tar.gz --socket none.sock", ""}, {"show tech bundle.tar.gz --socket none.sock", "expected a file that doesn't exist"}} {
-		if got := cnpgate(t, dir, strings.Fields(c.args)...); !strings.Contains(got.stderr, c.want) || (got.status == 0) != (c.want == "") {
+		if got := within(t, dir, strings.Fields(c.args)...); !strings.Contains(got.stderr, c.want) || (got.status == 0) != (c.want == "") {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 	}

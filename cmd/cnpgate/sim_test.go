@@ -202,7 +202,7 @@ func TestSimMistakes(t *testing.T) {
 		{[]string{"x-ecn.csv", "--csv", "x"}, "SCENARIO.yaml and --csv are the same file, x-ecn.csv; expected different ones"},
 		{[]string{"short.yaml", "--cores", "-1"}, "--cores -1: expected 0 or more"},
 	} {
-		got := cnpgate(t, dir, append([]string{"sim"}, c.args...)...)
+		got := within(t, dir, append([]string{"sim"}, c.args...)...)
 		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.says) {
 			t.Errorf("%q: exit status %d, %q; want %q", c.args, got.status, got.stderr, c.says)
 		}

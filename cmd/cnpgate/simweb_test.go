@@ -35,7 +35,7 @@ func TestSimWebMistakes(t *testing.T) {
 		{[]string{"incast-1ms", "--listen", "127.0.0.1:0"}, "--listen is where --web serves the page; give --web, too"},
 		{[]string{"wrong.yaml", "--web"}, `wrong.yaml:3:32: topology.dumbbell.senders: "four" is not a whole number`},
 	} {
-		got := cnpgate(t, dir, append([]string{"sim"}, c.args...)...)
+		got := within(t, dir, append([]string{"sim"}, c.args...)...)
 		if got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, c.says) {
 			t.Errorf("%q: exit status %d, %q; want %q", c.args, got.status, got.stderr, c.says)
 		}

@@ -47,7 +47,7 @@ func TestStatus(t *testing.T) {
 		})
 		server := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 		server.Start()
-		got := cnpgate(t, dir, "status", "--socket", socket)
+		got := within(t, dir, "status", "--socket", socket)
 		server.Close()
 		if got.status != c.status {
 			t.Errorf("%d: %+v", i, got)

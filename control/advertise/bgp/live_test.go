@@ -288,7 +288,7 @@ func (s *speaker) await(want ...string) {
 // awaitStatus waits until the state is as the test wants it.
 func (s *speaker) awaitStatus(what string, is func(*advertise.Status) bool) {
 	s.n.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := io.WriteString(s.input, "\n"); err != nil {
 			s.n.t.Fatal(err)
 		}
@@ -429,7 +429,7 @@ type capture struct {
 func (n *network) capture(side string) *capture {
 	n.t.Helper()
 	c := &capture{file: filepath.Join(n.dir, side+".pcap")}
-	c.process = n.start("router", func(string) {}, "", "tcpdump", "-Z", "root", "-i", side, "-U", "-w", c.file, "tcp", "port", "179")
+	c.process = n.start("router", func(string) {}, "", "tcpdump", "-Z", "root", "-i", side, "--immediate-mode", "-U", "-w", c.file, "tcp", "port", "179")
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if info, err := os.Stat(c.file); err == nil && info.Size() >= 24 { // its header: it captures
 			return c
