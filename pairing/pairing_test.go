@@ -19,7 +19,7 @@ type wire struct {
 
 var alice, bob = packet.Addr{Lo: 0xffff0a000001}, packet.Addr{Lo: 0xffff0a000002}
 
-func newWire(t *testing.T) *wire { return &wire{gateway: newGateway(t, 512), t: t, now: synthEpoch} }
+func newWire(t *testing.T) *wire { return &wire{gateway: newGateway(t, 1024), t: t, now: synthEpoch} }
 
 func (w *wire) key(side int, qp uint32) flowtable.Key {
 	k := flowtable.Key{Src: alice, Dst: bob, DestQP: qp, Port: uint16(side)}
