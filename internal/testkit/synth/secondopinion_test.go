@@ -19,7 +19,7 @@ func TestSecondOpinion(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		c := busy(4)
 		c.IPv6, c.Messages, c.Connections, c.Tenants, c.TwoTags = v6, 6, 16, 2, true
-		c.Managers, c.Attack.Request, c.Attack.Managers = Managers{MRA: .3, Stale: .2}, true, ForgedCM{All: true, Connect: true, REP: .5}
+		c.Attack.Interval, c.Managers, c.Attack.Request, c.Attack.Managers = 50_000, Managers{MRA: .3, Stale: .2}, true, ForgedCM{All: true, Connect: true, REP: .5}
 		some, _ := run(c)
 		events = append(events, some...)
 	}
@@ -32,6 +32,7 @@ func TestSecondOpinion(t *testing.T) {
 		"ieee8021ad.id", "vlan.id", "_ws.malformed"} {
 		args = append(args, "-e", f)
 	}
+	t.Logf("%d frames", len(frames))
 	lines := strings.Split(strings.TrimSuffix(opinion.Tshark(t, frames, args...), "\n"), "\n")
 	if len(lines) != len(events) {
 		t.Fatalf("tshark finds %d frames, want %d", len(lines), len(events))
