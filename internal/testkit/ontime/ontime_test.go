@@ -107,7 +107,7 @@ func TestOthers(t *testing.T) {
 
 // TestWatch: a thread that competes for its core is seen to wait, and its CPU time counts as the group's. Only what other work causes makes the group late.
 func TestWatch(t *testing.T) {
-	const loop = "(i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done)"
+	const loop = "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done)"
 	start := func(text string) *exec.Cmd {
 		cmd := exec.Command("taskset", "-c", "0", "sh", "-c", text)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -149,7 +149,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchBegins: what a group's threads had before the watch began doesn't count.
 func TestWatchBegins(t *testing.T) {
-	cmd := exec.Command("taskset", "-c", "0", "sh", "-c", "(i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done); i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; echo; read end")
+	cmd := exec.Command("taskset", "-c", "0", "sh", "-c", "(i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done); i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo; read end")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
