@@ -65,12 +65,8 @@ func learnApart(t testing.TB, c synth.Config, change func(*Seen)) (s *score, b *
 	traffic := synth.New(c)
 	s = &score{}
 	var seen [][2]progress
-	var e synth.Event // one: it escapes
-	for s.packets < maxPackets {
-		var ok bool
-		if e, ok = traffic.Next(); !ok {
-			break
-		}
+	e, ok := traffic.Next() // one event for all packets: it escapes
+	for ; ok && s.packets < maxPackets; e, ok = traffic.Next() {
 		b.exchange(synthEpoch + e.Time)
 		worker, x := b.box[e.From].show(&e)
 		if s.packets++; x == flowtable.None || e.Forged || e.MAD != nil || e.Packet.SourceQP != 0 {

@@ -227,12 +227,8 @@ func learnIn(t testing.TB, c synth.Config, scope func(port uint16, p *packet.Par
 	traffic := synth.New(c)
 	s := &score{}
 	var seen [][2]progress
-	var e synth.Event // one: it escapes
-	for {
-		var ok bool
-		if e, ok = traffic.Next(); !ok {
-			break
-		}
+	e, ok := traffic.Next() // one event for all packets: it escapes
+	for ; ok; e, ok = traffic.Next() {
 		worker, x := g.show(&e)
 		if s.packets++; s.packets == maxPackets {
 			break

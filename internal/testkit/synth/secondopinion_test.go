@@ -32,7 +32,6 @@ func TestSecondOpinion(t *testing.T) {
 		"ieee8021ad.id", "vlan.id", "_ws.malformed"} {
 		args = append(args, "-e", f)
 	}
-	t.Logf("%d frames", len(frames))
 	lines := strings.Split(strings.TrimSuffix(opinion.Tshark(t, frames, args...), "\n"), "\n")
 	if len(lines) != len(events) {
 		t.Fatalf("tshark finds %d frames, want %d", len(lines), len(events))
