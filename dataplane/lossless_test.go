@@ -135,7 +135,7 @@ func (l *pfcLink) run(t testkit.T) outcome {
 	f.Lossless[losslessClass] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: l.thresholds()}
 	s := &sender{l: l, stoppedAt: endless}
 	r := testkit.New(t, testkit.Setup{
-		Workers: l.workers, Burst: 64, BufferSize: l.Frame, Buffers: 2048, Rate: l.wan, Capacity: l.xoff + l.Headroom() - l.less,
+		Workers: l.workers, Burst: 64, BufferSize: l.Frame, Buffers: 1024, Rate: l.wan, Capacity: l.xoff + l.Headroom() - l.less,
 		Frames: 4096 + 1, Change: func(c *dataplane.Config) {
 			classes(c)
 			c.Ports[fabric].FlowControl = f

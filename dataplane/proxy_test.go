@@ -80,12 +80,13 @@ func TestProxyNotification(t *testing.T) {
 				t.Errorf("marked %v, expected those above K_min, also the one that caused the notification", got)
 			}
 			s.wantSuppressed(nil)
+			r := s.records()
 			notes := s.finish()
 			if len(notes) != 1 || s.Count(fabric, counters.SentFirst+counters.Counter(packet.ProxyNotification)) != 1 {
 				t.Fatalf("%d notifications", len(notes))
 			}
 			checkProxyNote(t, notes[0].Octets, came[4], c.to, p)
-			if r := s.records(); len(r) != 1 || r[0].Format != packet.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) ||
+			if len(r) != 1 || r[0].Format != packet.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) ||
 				!bytes.Equal(r[0].Captured(), notes[0].Octets) {
 				t.Errorf("recorded as %+v", r)
 			}

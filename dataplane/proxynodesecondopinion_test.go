@@ -19,10 +19,11 @@ type exchange struct {
 	ask, want []byte
 }
 
-// scapyExchanges are those that testdata/proxynode.py builds.
-func scapyExchanges(t *testing.T, args ...string) (all []exchange) {
-	t.Helper()
-	for line := range strings.Lines(opinion.Scapy(t, "", "testdata/proxynode.py", args...)) {
+// TestSecondOpinionAnswers: the gateway's answers to scapy's ARP requests, Neighbor Solicitations and echo requests are octet for octet those that scapy
+// builds. Of a notification to the gateway that scapy has built, the sender gets the standard CNP that scapy builds, with the ICRC.
+func TestSecondOpinionAnswers(t *testing.T) {
+	var all []exchange
+	for line := range strings.Lines(opinion.Scapy(t, "", "testdata/proxynode.py", "02:63:6e:70:00:01")) {
 		words := strings.Fields(line)
 		ask, err1 := hex.DecodeString(words[1])
 		want, err2 := hex.DecodeString(words[2])
@@ -31,31 +32,17 @@ func scapyExchanges(t *testing.T, args ...string) (all []exchange) {
 		}
 		all = append(all, exchange{words[0], ask, want})
 	}
-	return all
-}
-
-// TestSecondOpinionAnswers: the gateway's answers to scapy's ARP requests, Neighbor Solicitations and echo requests are octet for octet those that scapy
-// builds.
-func TestSecondOpinionAnswers(t *testing.T) {
-	all := scapyExchanges(t, "answers", "02:63:6e:70:00:01")
-	if len(all) != 3*(5+8) {
+	const answers = 3 * (5 + 8)
+	if len(all) != answers+2 {
 		t.Fatalf("%d exchanges", len(all))
 	}
-	for _, x := range all {
+	for _, x := range all[:answers] {
 		a := answerOf(t, proxyFor(packet.StandardCNP), wan, x.ask)
 		if len(a.back) != 1 || len(a.through) != 0 || !bytes.Equal(a.back[0].Octets, x.want) {
 			t.Errorf("%s: %d forwarded, answers %x, scapy builds %x", x.name, len(a.through), octets(a.back), x.want)
 		}
 	}
-}
-
-// TestSecondOpinionTranslation: of a notification to the gateway that scapy has built, the sender gets the standard CNP that scapy builds, with the ICRC.
-func TestSecondOpinionTranslation(t *testing.T) {
-	all := scapyExchanges(t, "translate")
-	if len(all) != 2 {
-		t.Fatalf("%d exchanges", len(all))
-	}
-	for _, x := range all {
+	for _, x := range all[answers:] {
 		s := newScene(t, proxyFor(packet.StandardCNP), nil)
 		f := data(false, 0).Frame()
 		s.arrive(f)

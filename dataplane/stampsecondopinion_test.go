@@ -5,6 +5,7 @@ package dataplane_test
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -68,11 +69,12 @@ func TestSecondOpinionSTAMP(t *testing.T) {
 	if len(tests) != 2 || len(replies) != 2 {
 		t.Fatalf("%d test packets and %d replies", len(tests), len(replies))
 	}
-	readTests, readReplies := strings.Split(scapyStamp(t, "test", tests...), "\n"), strings.Split(scapyStamp(t, "reply", replies...), "\n")
-	for i, ends := range [][2]string{{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}} {
+	answers := json.NewDecoder(strings.NewReader(scapyStamp(t, "read", tests[0], replies[0], tests[1], replies[1])))
+	for _, ends := range [][2]string{{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}} {
 		var test, reply read
-		decode(t, readTests[i], &test)
-		decode(t, readReplies[i], &reply)
+		if err := errors.Join(answers.Decode(&test), answers.Decode(&reply)); err != nil {
+			t.Fatal(err)
+		}
 		if !test.Same || test.Octets != packet.STAMPLen || test.Src != ends[0] || test.Dst != ends[1] || test.Dport != 862 || test.Sport < 49152 ||
 			test.Hops != 255 || test.Seq != 0 || test.Ssid != 0 || test.Error != [4]int{0, 0, 22, 1} || int(test.Ts) != unix+sincePrime {
 			t.Errorf("the test packet is %+v", test)
@@ -84,13 +86,6 @@ func TestSecondOpinionSTAMP(t *testing.T) {
 		}
 	}
 	tsharkReads(t, replies)
-}
-
-func decode(t *testing.T, text string, into *read) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
 }
 
 // tsharkReads: tshark has no STAMP, but TWAMP-Test, whose replies STAMP's are alike (RFC 8762 4.6).

@@ -366,7 +366,7 @@ func tenantsRun(t *testing.T, seed uint64, in *places, stated, acts bool) (out [
 }
 
 // tenantRuns is how many runs TestTenants makes of each pair of places.
-const tenantRuns = 3*effort.Short + effort.Race + 200*effort.Long
+const tenantRuns = 2*effort.Short + effort.Race + 200*effort.Long
 
 // TestTenants: whatever the second tenant does, the first one's frames leave at the same times, with the same bytes, and so do the notifications about them.
 func TestTenants(t *testing.T) { independent(t, false) }

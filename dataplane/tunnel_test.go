@@ -142,14 +142,14 @@ func TestTunnelShares(t *testing.T) {
 				s.arrive(put(inner(true).Frame(), c.ids[i]))
 				flows[c.ids[i]] = true
 			}
+			if n := len(flowsOf(s.Rig)); n < len(flows) {
+				t.Errorf("%d flows, want at least %d", n, len(flows))
+			}
 			notes := s.finish()
 			if len(notes) != c.notes {
 				t.Errorf("%d notifications, want %d", len(notes), c.notes)
 			}
 			s.wantSuppressed(c.reasons)
-			if n := len(flowsOf(s.Rig)); n < len(flows) {
-				t.Errorf("%d flows, want at least %d", n, len(flows))
-			}
 		})
 	}
 }

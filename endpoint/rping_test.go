@@ -39,7 +39,7 @@ func TestPing(t *testing.T) {
 			opcodes := map[packet.Opcode]int{}
 			d.seen = func(_ int64, _ int, frame []byte, length int) { opcodes[parsed(frame, length).Opcode]++ }
 			d.dial(7)
-			d.run(400_000_000)
+			d.run(100_000_000)
 			client, server := d.hosts[0].Counters(), d.hosts[1].Counters()
 			if client.Pings < 20 || client.PingErrors+server.PingErrors > 0 || d.done[0] != int(client.Pings) || server.Pings-client.Pings > 1 {
 				t.Errorf("%d completions; the client counted %+v\nthe server %+v", d.done[0], client, server)

@@ -134,7 +134,7 @@ func TestScapy(t *testing.T) {
 				return sent%7 > 0
 			}
 			for op := Write; op <= Read; op++ {
-				n.start(0, Stream{QP: a, Op: op, Bytes: 9999, Messages: 2})
+				n.start(0, Stream{QP: a, Op: op, Bytes: 5555, Messages: 2})
 			}
 			h := n.hosts[1]
 			if err := n.hosts[0].Open(QP{Transport: UD, Number: 500, Peer: Peer{h.c.Addr, h.c.MAC, 600}, QKey: 1}); err != nil {

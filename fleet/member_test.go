@@ -204,7 +204,7 @@ func TestAsymmetric(t *testing.T) {
 func TestNewConnection(t *testing.T) {
 	for _, stretch := range []int64{20, 1000} {
 		s := newSite(t, 2, 1<<15, bus.Config{Delay: 100_000})
-		const others = 4096*effort.Short + 512*effort.Race + 8192*effort.Long
+		const others = 2048*effort.Short + 512*effort.Race + 8192*effort.Long
 		s.run(synth.Config{Seed: 2, Messages: 2, Connections: others, Hosts: [2]int{128, 128}}, 100, byDirection, nil)
 		s.until(s.now + 2e9)
 		r := s.run(synth.Config{Seed: 1, Messages: 256, Connections: 1, Mix: synth.Mix{Write: 1}}, stretch, byDirection, nil)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // Cases that once misled the pairing, or left it without an answer forever.
@@ -61,7 +62,7 @@ func TestPortZero(t *testing.T) {
 
 // Forged responses for invented QPs, where all flows have one port and each has been suspended once: they replace no peer flow.
 func TestInventedResponders(t *testing.T) {
-	for seed := range uint32(4) {
+	for seed := range uint32(1 + 3*effort.Long) {
 		w := newWire(t)
 		rnd := seed*0x9e3779b9 + 12345
 		random := func() uint32 {

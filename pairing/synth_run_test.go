@@ -7,12 +7,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
-// The scenes, one in so many, and those of two boxes; how often each runs; how many pairs are to be confirmed. In the default run, a twelfth has some of each kind of traffic.
+// The scenes, one in so many, and those of two boxes; how often each runs; how many pairs are to be confirmed. In the default run, every 24th has some of each kind of traffic, with those of the table of docs/qp-rules.md.
 const (
-	eachScene     = 12*effort.Short + 12*effort.Race + effort.Long
-	eachPeerScene = 24*effort.Short + 24*effort.Race + effort.Long
+	eachScene     = 24*effort.Short + 24*effort.Race + effort.Long
+	eachPeerScene = 48*effort.Short + 48*effort.Race + effort.Long
 	runsAScene    = effort.Short + effort.Race + 26*effort.Long
-	leastPairs    = 6_000*effort.Short + 6_000*effort.Race + 2_000_000*effort.Long
+	leastPairs    = 4_000*effort.Short + 4_000*effort.Race + 2_000_000*effort.Long
 )
 
 // TestNeverWrong runs every scene, and compares the source QP of each packet's flow with the truth.

@@ -101,7 +101,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 					s.held = map[string]*store.Lock{"the messages' lock": &s.pairing.cmLock, "the allocation lock": &s.pairing.store.Lock}[held]
 					s.burst(0, conns, s.message(packet.CMREQ))
 					s.burst(1, conns, s.message(packet.CMREP))
-					for range 400 { // without waiting for the messages
+					for range 200 { // without waiting for the messages
 						s.burst(0, conns, s.data(packet.RCSendOnly))
 						s.burst(1, conns, s.data(packet.RCAcknowledge))
 					}

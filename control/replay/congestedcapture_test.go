@@ -9,14 +9,17 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // TestCongestedCapture replays real traffic of four connections through the very gateway whose WAN port dropped half of it: time-outs,
-// go-back-N and NAKs for two minutes. The senders' QPs must be known nearly all the time, and no notification may name a wrong one.
+// go-back-N and NAKs for two minutes. The senders' QPs must be known nearly all the time, and no notification may name a wrong one. Loss is found where it was, and
+// that the queue held packets for longer than the time-out, up to 800 ms.
 func TestCongestedCapture(t *testing.T) {
 	const name = "../../testdata/captures/rc_write_congested_v4"
 	path := unpacked(t, name+".pcap.bz2")
@@ -57,6 +60,13 @@ func TestCongestedCapture(t *testing.T) {
 		if p.Kind != packet.RoCEv2 || !knownSender(senders, qp) {
 			t.Fatalf("notification %d names QP %d, no sender's: %v", i+1, qp, n)
 		}
+	}
+	var verdicts []string
+	for _, v := range healthOf(t, path).Verdicts {
+		verdicts = append(verdicts, v.Name)
+	}
+	if !slices.Contains(verdicts, health.LossDownstream) || !slices.Contains(verdicts, health.ShortTimeOut) || slices.Contains(verdicts, health.LossUpstream) {
+		t.Errorf("verdicts %v", verdicts)
 	}
 }
 

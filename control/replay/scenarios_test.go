@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // scenario is one replay of a capture.
@@ -64,6 +66,14 @@ func uncongested(t *testing.T) (all []*scenario) {
 		}
 	}
 	return all
+}
+
+// some are all scenarios in the longer mode; by default they are one in 11, which has no common factor with the numbers of ways, sides and captures.
+func some(all []*scenario) (few []*scenario) {
+	for n := 0; n < len(all); n += 11 - 10*effort.Long {
+		few = append(few, all[n])
+	}
+	return few
 }
 
 // way is a way to notify senders.

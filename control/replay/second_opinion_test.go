@@ -19,7 +19,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/testkit/effort"
+	"github.com/cnpgate/cnpgate/internal/testkit/opinion"
 )
 
 // facts are what the oracle (testdata/oracle.py) needs besides the captures.
@@ -37,16 +37,11 @@ type grant struct {
 	Accepts []string `json:"accepts" yaml:"accepts"`
 }
 
-// eachJudged: TestSecondOpinion has one in so many scenarios judged. 3 has no common factor with the ways, sides and captures.
-const eachJudged = 3*effort.Short + 3*effort.Race + effort.Long
-
-// TestSecondOpinion has a model of a gateway in Python, scapy and zlib judge the scenarios, one in eachJudged, and every golden case.
+// TestSecondOpinion has a model of a gateway in Python, scapy and zlib judge scenarios, and every golden case.
 func TestSecondOpinion(t *testing.T) {
 	var dirs []string
-	for n, s := range slices.Concat(uncongested(t), congested(t), ported(t)) {
-		if n%eachJudged == 0 {
-			dirs = append(dirs, writeCase(t, s))
-		}
+	for _, s := range some(slices.Concat(uncongested(t), congested(t), ported(t))) {
+		dirs = append(dirs, writeCase(t, s))
 	}
 	for _, name := range goldenCases(t) {
 		dir := filepath.Join(goldenDir, name)
@@ -140,10 +135,17 @@ type spoiled struct {
 	do   func(t *testing.T, dir string)
 }
 
-// TestOracleObjects: the oracle rejects outputs with mistakes.
+// TestOracleObjects: the oracle rejects outputs with mistakes. It judges all in one run: most of its time is for loading scapy.
 func TestOracleObjects(t *testing.T) {
-	t.Run("mapped", func(t *testing.T) {
-		objects(t, find(t, congested(t), "rc_send_v6/client/long-haul-cnp"), []spoiled{
+	all := congested(t)
+	proxy := filepath.Join(goldenDir, "proxy")
+	const first = 24 + 16 + 14 // the IP header of the first notification, which goes to a proxy
+	var dirs, names []string
+	for _, of := range []struct {
+		*scenario
+		spoiled []spoiled
+	}{
+		{find(t, all, "rc_send_v6/client/long-haul-cnp"), []spoiled{
 			{"an octet of the last forwarded frame", flip("forwarded.pcap", -3)},
 			{"a forwarded frame's time by a nanosecond", flip("forwarded.pcap", 24+4)},
 			{"an octet of the last notification", flip("emitted.pcap", -3)},
@@ -156,13 +158,8 @@ func TestOracleObjects(t *testing.T) {
 			{"the truth", replace("facts.json", `"fd00:18::1",78,438]`, `"fd00:18::1",78,437]`)},
 			{"the rate", replace("facts.json", `"Rate":`, `"Rate":1`)},
 			{"the grant", replace("facts.json", `"prefix":"::/0"`, `"prefix":"fd00:19::/64"`)},
-		})
-	})
-	t.Run("proxies", func(t *testing.T) {
-		dir := filepath.Join(goldenDir, "proxy")
-		s := &scenario{name: "golden/proxy", path: filepath.Join(dir, "in.pcap"), fabric: fabricOf(t, dir), config: string(readFile(t, filepath.Join(dir, "config.yaml")))}
-		const first = 24 + 16 + 14 // the IP header of the first notification, which goes to a proxy
-		objects(t, s, []spoiled{
+		}},
+		{&scenario{name: "golden/proxy", path: filepath.Join(proxy, "in.pcap"), fabric: fabricOf(t, proxy), config: string(readFile(t, filepath.Join(proxy, "config.yaml")))}, []spoiled{
 			{"the proxy's address", flip("emitted.pcap", first+19)},
 			{"the UDP checksum", flip("emitted.pcap", first+20+7)},
 			{"the level", flip("emitted.pcap", first+20+8)},
@@ -171,10 +168,8 @@ func TestOracleObjects(t *testing.T) {
 			{"the map", replace("facts.json", `"Proxy":"10.1.255.1"`, `"Proxy":"10.1.255.2"`)},
 			{"not enabled", replace("facts.json", `"Proxy":{"Enabled":true`, `"Proxy":{"Enabled":false`)},
 			{"the limit", replace("facts.json", `"PerProxy":400`, `"PerProxy":500`)},
-		})
-	})
-	t.Run("learned from ports", func(t *testing.T) {
-		objects(t, find(t, congested(t), "rc_send_v6/client/long-haul-cnp-unmapped"), []spoiled{
+		}},
+		{find(t, all, "rc_send_v6/client/long-haul-cnp-unmapped"), []spoiled{
 			{"the truth", replace("facts.json", `"fd00:18::1",78,438]`, `"fd00:18::1",78,437]`)},
 			{"no truth", replace("facts.json", `"fd00:18::1",78,438]`, `"fd00:18::1",79,438]`)},
 			{"a packet too early", replace("report.json", `"qp_packets": 129`, `"qp_packets": 128`)},
@@ -182,29 +177,22 @@ func TestOracleObjects(t *testing.T) {
 			{"other evidence", replace("report.json", `"qp_evidence": "port"`, `"qp_evidence": "psn"`)},
 			{"not confirmed", replace("report.json", `"qp_state": "confirmed"`, `"qp_state": "candidate"`)},
 			{"how many were confirmed", replace("report.json", `"port": 2`, `"port": 4`)},
-		})
-	})
-	t.Run("learned from RDMA-CM", func(t *testing.T) {
-		objects(t, find(t, congested(t), "cm_rping_v4/client/long-haul-cnp-unmapped"), []spoiled{
+		}},
+		{find(t, all, "cm_rping_v4/client/long-haul-cnp-unmapped"), []spoiled{
 			{"the truth", replace("facts.json", `"198.18.0.1",120,480]`, `"198.18.0.1",120,481]`)},
 			{"a packet too late", replace("report.json", `"qp_packets": 1,`, `"qp_packets": 2,`)},
 			{"not released", replace("report.json", `"ended": "dreq"`, `"ended": ""`)},
 			{"a message less", replace("report.json", `"cm": 5`, `"cm": 4`)},
 			{"how many were confirmed", replace("report.json", `"cm": 2`, `"cm": 4`)},
-		})
-	})
-}
-
-// objects has the oracle judge every spoiled case in one run: most of its time is for loading scapy.
-func objects(t *testing.T, s *scenario, all []spoiled) {
-	t.Helper()
-	var dirs []string
-	for n, spoil := range all {
-		dir := writeCase(t, s)
-		spoil.do(t, dir)
-		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprintf("case%d", n)))
-		if err := os.Rename(dir, dirs[n]); err != nil {
-			t.Fatal(err)
+		}},
+	} {
+		for _, spoil := range of.spoiled {
+			dir, name := writeCase(t, of.scenario), fmt.Sprintf("case%d", len(dirs))
+			spoil.do(t, dir)
+			dirs, names = append(dirs, filepath.Join(t.TempDir(), name)), append(names, of.name+": "+spoil.name)
+			if err := os.Rename(dir, dirs[len(dirs)-1]); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	out, err := oracle(t, dirs...)
@@ -212,9 +200,9 @@ func objects(t *testing.T, s *scenario, all []spoiled) {
 		t.Errorf("the oracle found nothing wrong:\n%s", out)
 	}
 	t.Logf("%s", out)
-	for n, spoil := range all {
+	for n, name := range names {
 		if !bytes.Contains(out, fmt.Appendf(nil, "case%d: ", n)) {
-			t.Errorf("%s: the oracle found nothing wrong", spoil.name)
+			t.Errorf("%s: the oracle found nothing wrong", name)
 		}
 	}
 }
@@ -370,33 +358,17 @@ func write(t *testing.T, path string, b []byte) {
 
 // TestTsharkUnderstandsNotifications: nothing malformed in Ethernet, IP, UDP or ICMPv6. tshark doesn't know opcode 0x81.
 func TestTsharkUnderstandsNotifications(t *testing.T) {
-	const fileHeader = 24
-	var all []byte
-	n := 0
-	for _, s := range congested(t) {
-		r := replayed(t, s)
-		n += len(r.emitted)
-		if all == nil {
-			all = append(all, r.emittedPcap[:fileHeader]...)
+	var all [][]byte
+	for _, s := range some(congested(t)) {
+		for _, n := range replayed(t, s).emitted {
+			all = append(all, n.octets)
 		}
-		all = append(all, r.emittedPcap[fileHeader:]...)
 	}
-	path := filepath.Join(t.TempDir(), "emitted.pcap")
-	write(t, path, all)
-	tshark := func(filter string) string {
-		t.Helper()
-		out, err := exec.Command("tshark", "-r", path, "-o", "ip.check_checksum:TRUE", "-Y", filter).Output()
-		if err != nil {
-			t.Fatalf("tshark -Y %q: %v", filter, err)
-		}
-		return string(out)
-	}
-	if out := tshark("_ws.malformed or ip.checksum.status == 0 or icmpv6.checksum.status == 0 or udp.length > 200"); out != "" {
-		t.Errorf("tshark objects to:\n%s", out)
-	}
-	known := tshark("(udp.dstport == 4791 and infiniband.bth.opcode == 0x81 and udp.length in {36,40}) or (icmpv6.type == 200 and ipv6.plen == 16)")
-	if lines := strings.Count(known, "\n"); n == 0 || lines != n {
-		t.Errorf("tshark knows %d of %d notifications", lines, n)
+	const bad = "_ws.malformed or ip.checksum.status == 0 or icmpv6.checksum.status == 0 or udp.length > 200"
+	const known = "(udp.dstport == 4791 and infiniband.bth.opcode == 0x81 and udp.length in {36,40}) or (icmpv6.type == 200 and ipv6.plen == 16)"
+	out := opinion.Tshark(t, all, "-o", "ip.check_checksum:TRUE", "-Y", "("+known+") and not ("+bad+")")
+	if lines := strings.Count(out, "\n"); len(all) < 100 || lines != len(all) {
+		t.Errorf("tshark knows %d of %d notifications, and finds nothing wrong with them:\n%s", lines, len(all), out)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestLineNeverFaster(t *testing.T) {
 }
 
 // lineTime is how many nanoseconds TestLineHoldsRate simulates of a line of 10 Gbit/s or more.
-const lineTime = 100_000_000*effort.Short + 100_000_000*effort.Race + 1_000_000_000*effort.Long
+const lineTime = 50_000_000*effort.Short + 50_000_000*effort.Race + 1_000_000_000*effort.Long
 
 // TestLineHoldsRate: over a second, a line with frames always waiting carries its rate within a hundredth, and not more but for
 // the time that the slowest step is long, although the workers come when they come.

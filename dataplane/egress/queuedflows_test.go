@@ -13,7 +13,7 @@ import (
 )
 
 // queueSeeds is how many runs TestSharesOfLiveFlows makes.
-const queueSeeds = 40*effort.Short + 12*effort.Race + 2000*effort.Long
+const queueSeeds = 20*effort.Short + 12*effort.Race + 2000*effort.Long
 
 // TestSharesOfLiveFlows: whatever comes, leaves, changes its class, ages, is renewed or evicted, what a queue tracks of flows is what a walk over it
 // finds of those that live. A worker's loop in small, with two ports and two classes.

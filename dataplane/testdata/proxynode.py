@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """A second opinion on what a proxy answers and translates, by scapy.
 
-Usage: proxynode.py answers PORT_MAC   prints a line for each request: its name, the request, and the answer that a node with PORT_MAC,
-                                       192.0.2.1 and 2001:db8::1 gives, frames without FCS in hexadecimal
-       proxynode.py translate          prints a line for each notification to the proxy: its name, the frame, and the standard CNP that the
-                                       sender 198.18.0.1 gets from QP 100 of 198.19.0.1, to its QP 55
+Usage: proxynode.py PORT_MAC   prints a line for each request: its name, the request, and the answer that a node with PORT_MAC, 192.0.2.1 and
+                               2001:db8::1 gives, frames without FCS in hexadecimal; then a line for each notification to the proxy: its
+                               name, the frame, and the standard CNP that the sender 198.18.0.1 gets from QP 100 of 198.19.0.1, to its
+                               QP 55
 
 The layout of the five-tuple is cnpgate's (docs/decisions.md, W7). Needs scapy (Debian: python3-scapy).
 """
@@ -78,7 +78,5 @@ def translate():
         show(name, Ether(src=HOST_MAC, dst="02:00:00:00:00:01") / ip / UDP(sport=SOURCE_PORT, dport=1022) / Raw(five_tuple + bytes(invoking)), wanted)
 
 
-if sys.argv[1] == "answers":
-    answers(sys.argv[2])
-else:
-    translate()
+answers(sys.argv[1])
+translate()

@@ -2,12 +2,14 @@
 """A second opinion on STAMP packets (RFC 8762), by scapy.
 
 Usage: stamp.py build < /dev/null     prints frames with a test packet, by IPv4 and IPv6, in hexadecimal
-       stamp.py test|reply < frames   reads a frame a line, in hexadecimal, and prints a JSON object a line: whether scapy builds
-                                      the same octets from what it reads, checksums included, and what it reads
+       stamp.py read < frames         reads a frame a line, in hexadecimal, in turn a test packet and a reply, and prints a JSON object
+                                      a line: whether scapy builds the same octets from what it reads, checksums included, and what
+                                      it reads
 
 Needs scapy (Debian: python3-scapy).
 """
 
+import itertools
 import json
 import sys
 
@@ -53,8 +55,8 @@ def main():
     if sys.argv[1] == "build":
         build()
         return
-    kind = {"test": STAMPSessionSenderTestUnauthenticated, "reply": STAMPSessionReflectorTestUnauthenticated}[sys.argv[1]]
-    for line in sys.stdin:
+    kinds = itertools.cycle((STAMPSessionSenderTestUnauthenticated, STAMPSessionReflectorTestUnauthenticated))
+    for line, kind in zip(sys.stdin, kinds):
         print(json.dumps(opinion(bytes.fromhex(line.strip()), kind)))
 
 

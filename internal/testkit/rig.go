@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -62,6 +63,7 @@ type Rig struct {
 	time     *stepper.Stepper
 	ports    int
 	buffers  []*[]byte // of each worker
+	tables   *arena
 	injected atomic.Uint64
 }
 
@@ -95,8 +97,8 @@ func DefaultPolicy(ports int) *dataplane.Policy {
 func New(t T, s Setup) *Rig {
 	t.Helper()
 	s.fill()
-	r := &Rig{ports: 2 * s.Pairs, Sent: make([][]Sent, s.Workers)}
-	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Policy: s.policy(), Allocate: Heap}
+	r := &Rig{ports: 2 * s.Pairs, Sent: make([][]Sent, s.Workers), tables: &arena{}}
+	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Policy: s.policy(), Allocate: r.tables.allocate}
 	for i := range r.ports {
 		c.Ports = append(c.Ports, dataplane.PortConfig{
 			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: egress.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
@@ -120,6 +122,7 @@ func New(t T, s Setup) *Rig {
 	if r.Plane, err = dataplane.New(c); err != nil {
 		t.Fatalf("%v", err)
 	}
+	runtime.AddCleanup(r.Plane, (*arena).release, r.tables) // of a Rig that isn't closed
 	r.time = stepper.New(r.Plane, r.Backends, 0)
 	r.Advance(Epoch)
 	return r
@@ -179,7 +182,6 @@ func (r *Rig) Advance(ns int64) {
 
 // Inject gives worker 0 frames to receive by a port.
 func (r *Rig) Inject(t T, port int, frames ...[]byte) {
-	t.Helper()
 	for _, f := range frames {
 		r.InjectAt(t, 0, port, f)
 	}
@@ -187,13 +189,12 @@ func (r *Rig) Inject(t T, port int, frames ...[]byte) {
 
 // InjectAt gives a worker a frame to receive by a port. Each worker's goroutine may call it for its own worker.
 func (r *Rig) InjectAt(t T, worker, port int, frame []byte) {
-	t.Helper()
 	r.InjectCut(t, worker, port, frame, uint32(len(frame)))
 }
 
-// InjectCut gives a worker a frame of the given length that was captured only in part: octets.
+// InjectCut gives a worker a frame of the given length that was captured only in part: octets. Neither it nor its callers above are Helpers: that would cost more than
+// what the dataplane does with the frame.
 func (r *Rig) InjectCut(t T, worker, port int, octets []byte, length uint32) {
-	t.Helper()
 	if !r.Backends[worker].Inject(port, octets, length) {
 		t.Fatalf("worker %d has no buffer for a frame of %d octets", worker, len(octets))
 	}
@@ -267,4 +268,5 @@ func (r *Rig) Close(t T) {
 		closed.Put(b)
 	}
 	r.buffers = nil
+	r.tables.release()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
-// TestBrake: of four senders of 25G in front of a WAN of 50G, two ignore everything. The gateway finds these, and no sender that obeys late or over a
+// TestBrake: of four senders of 10G in front of a WAN of 20G, two ignore everything. The gateway finds these, and no sender that obeys late or over a
 // long loop; its queue stays within its capacity. If its WAN port paces, the others lose nothing and have their fair share.
 func TestBrake(t *testing.T) {
 	const ignores, pacing = "selective_repeat: true, unresponsive: '0-1'", "pacing: {enabled: true, senders: ['fd00::/32']}"
@@ -20,8 +20,8 @@ func TestBrake(t *testing.T) {
 		least               float64 // Gbps that hosts 2 and 3 send each, without loss in the queue
 	}{
 		{"no pacing", ignores, "", 1, []int{0, 1}, 0},
-		{"pacing", ignores, pacing, 2, []int{0, 1}, 0.95 * 12.5}, // at 1 us, host 1 gives up before it counts as unresponsive
-		{"all obey, loop of 1 ms", "", pacing, 250, nil, 0.95 * 12.5},
+		{"pacing", ignores, pacing, 2, []int{0, 1}, 0.95 * 5}, // at 1 us, host 1 gives up before it counts as unresponsive
+		{"all obey, loop of 1 ms", "", pacing, 250, nil, 0.95 * 5},
 		{"slow NICs", "nic: slow-measured", "", 1, nil, 0},
 		{"slow NICs, pacing", "nic: slow-measured", pacing, 1, nil, 0},
 	} {
@@ -34,13 +34,13 @@ func TestBrake(t *testing.T) {
 				t.Parallel()
 				text := fmt.Sprintf(`name: brake
 length: 300ms
-topology: {dumbbell: {senders: 4, receivers: 4, rate: 25Gbps, delay: %dus, spans: [{rate: 50Gbps, delay: 1ms, gateway: west}]}}
+topology: {dumbbell: {senders: 4, receivers: 4, rate: 10Gbps, delay: %dus, spans: [{rate: 20Gbps, delay: 1ms, gateway: west}]}}
 hosts: {%s}
 gateways: {west: {config: {ports: [{}, {%s}]}}}
 traffic:
 `, c.delay, c.hosts, c.pacing)
 				for i := range 4 {
-					text += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: 2GB}\n", i, 4+i)
+					text += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: 1GB}\n", i, 4+i)
 				}
 				o := run(t, parse(t, text), r)
 				if !slices.Equal(o.Unresponsive, c.found) {

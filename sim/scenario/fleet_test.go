@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
@@ -128,10 +129,7 @@ func TestFleetLAG(t *testing.T) {
 // TestFleetECMP: four gateways, few of which see both directions of a connection, lose nothing if they share what they see, because they learn
 // whom to notify before a queue is full.
 func TestFleetECMP(t *testing.T) {
-	length := "length=1s"
-	if thorough {
-		length = "length=3s"
-	}
+	length := fmt.Sprintf("length=%dms", 500*effort.Short+500*effort.Race+3000*effort.Long)
 	together := run(t, builtIn(t, "four-gateways", length), scenario.LongHaulCNP)
 	alone := run(t, builtIn(t, "four-gateways", length, "fleet.loss=1"), scenario.LongHaulCNP)
 	if !thorough {

@@ -1,8 +1,10 @@
 package scenario_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
@@ -18,7 +20,7 @@ func TestTwoDCs(t *testing.T) {
 		}
 		t.Run(c.load, func(t *testing.T) {
 			t.Parallel()
-			s := builtIn(t, "two-dcs", "traffic[0].poisson.load="+c.load, "seed="+c.seed, "traffic[0].poisson.length=4ms")
+			s := builtIn(t, "two-dcs", "traffic[0].poisson.load="+c.load, "seed="+c.seed, fmt.Sprintf("traffic[0].poisson.length=%dms", 2*effort.Short+2*effort.Race+4*effort.Long))
 			alone, with := run(t, s, scenario.ECN), run(t, s, scenario.StandardCNP)
 			if alone.All.Finished != s.Flows() || with.All.Finished != s.Flows() || with.Dropped > 0 {
 				t.Fatalf("%d and %d of %d flows ended, %d packets lost", alone.All.Finished, with.All.Finished, s.Flows(), with.Dropped)
