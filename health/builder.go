@@ -240,7 +240,7 @@ func (b *Builder) withoutAnswer() {
 			if to.IsLinkLocalUnicast() {
 				text += ": " + strings.TrimSuffix(LinkLocal, "; ")
 			}
-			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: fmt.Sprintf("%v -> %v", d.from.Netip(), to), Text: text})
+			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: Subject(d.from, d.to, d.scope), Text: text})
 		}
 	}
 }

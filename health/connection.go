@@ -110,7 +110,10 @@ func (c *Connection) snapshot(now int64) {
 		if e := &c.Half[i].early; now-e.at < longestLead { // its request may be recorded yet
 			e.at = 0
 		}
-		c.Half[i].finish()
+		h := &c.Half[i]
+		if h.finish(); h.incomplete() { // what else is missing may have passed
+			h.LostUpstream = min(h.LostUpstream, h.provenUp)
+		}
 		if r := &c.Reaction[i]; r.run.at != 0 {
 			r.judgeRun()
 		}

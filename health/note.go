@@ -24,6 +24,7 @@ const (
 	NoteAddress   = "answered-from-another-address"
 	NoteDatagrams = "datagrams-without-answer"
 	NoteRejected  = "rejected-at-first"
+	NoteLate      = "accepted-late"
 	NoteWindow    = "waits-for-acks"
 )
 

@@ -169,10 +169,14 @@ func (c *Connection) sideOf(i int) Side {
 // Network names a VLAN or tunnel; "" for neither.
 func Network(s packet.Scope) string {
 	if kind, id, vid := s.Tunnel(); kind != packet.NoTunnel {
-		if vid != 0 {
-			return fmt.Sprintf("%v %d, VLAN %d", kind, id, vid)
+		name := kind.String()
+		if id != 0 {
+			name += fmt.Sprintf(" %d", id)
 		}
-		return fmt.Sprintf("%v %d", kind, id)
+		if vid != 0 {
+			name += fmt.Sprintf(", VLAN %d", vid)
+		}
+		return name
 	}
 	outer, inner := packet.Tag(s>>16), packet.Tag(s>>32)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
@@ -92,9 +93,12 @@ func (c *Counts) lateAfterAll() uint64 {
 	return c.Duplicates - min(c.copies, c.Duplicates)
 }
 
-func (c *Connection) subject(i int) string {
-	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
-	if n := Network(c.Scope); n != "" {
+func (c *Connection) subject(i int) string { return Subject(c.End[i].Addr, c.End[i^1].Addr, c.Scope) }
+
+// Subject names two hosts, and the VLAN or tunnel, without which other tenants' hosts may have the same addresses.
+func Subject(from, to packet.Addr, scope packet.Scope) string {
+	s := fmt.Sprintf("%v -> %v", from.Netip(), to.Netip())
+	if n := Network(scope); n != "" {
 		s += ", " + n
 	}
 	return s
