@@ -196,6 +196,11 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = b.withoutExplained()
+	for i := range b.verdicts {
+		if v := &b.verdicts[i]; v.notECT && b.all.CE > 0 {
+			v.Advice += "; its data isn't ECN-capable (ECT), others are marked CE here: where these are marked, it is dropped, and no CNP slows its sender"
+		}
+	}
 	if b.Ports != nil {
 		for i := range b.verdicts {
 			b.verdicts[i].inGateway()

@@ -78,12 +78,12 @@ func (o *episode) lost(h *Half) bool {
 // packets at once, but not those of several transmissions.
 func (o *episode) answeredTooSeldom(h *Half) bool {
 	switch {
-	case o.flags&done == 0 || h.Duplicates > 0:
+	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:
 		return false
 	case o.flags&(ofRead|alone) != 0:
 		return o.answers <= o.resent
 	}
-	return o.asked != 0 && o.tried != 0 && o.answers <= o.tries
+	return o.asked != 0 && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
 
 // prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer

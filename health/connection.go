@@ -114,6 +114,12 @@ func (c *Connection) snapshot(now int64) {
 		if h.finish(); h.incomplete() { // what else is missing may have passed
 			h.LostUpstream = min(h.LostUpstream, h.provenUp)
 		}
+		if h.lateOnly() && h.OutOfOrder > h.Perhaps.Packets { // so were those behind the first one
+			h.OutOfOrder += h.Perhaps.Packets
+			h.AgainRequests.minus(h.Perhaps)
+			h.Retransmitted[Unknown].minus(h.Perhaps)
+			h.Perhaps = Amount{}
+		}
 		if r := &c.Reaction[i]; r.run.at != 0 {
 			r.judgeRun()
 		}

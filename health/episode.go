@@ -36,6 +36,7 @@ type episode struct {
 	allAnswers uint32
 	tries      uint32 // how often the first packet was sent again since
 	tried      int64  // when an answer was first asked for since the latest of these before came; 0: not yet
+	rounds     uint32 // after how many of these one was
 	messages   uint32 // that it sent again to their ends
 	requests   Amount // that it sent again
 	responses  Amount // of READs
@@ -154,6 +155,7 @@ func (r *repeat) noteAgain(p *Packet, psns uint32) {
 		}
 		if o.came == 0 && o.tried == 0 && asks(p) {
 			o.tried = p.Time
+			o.rounds++
 		}
 		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
 			o.resent++

@@ -30,6 +30,7 @@ type Verdict struct {
 	from, to netip.Addr
 	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
 	lossy    netip.Addr // of a loss: the host on whose side it is
+	notECT   bool       // and what is sent there can't be marked CE
 }
 
 // judge returns the verdicts about one end's requests.
@@ -322,7 +323,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 		from = c.End[i^1].Addr.Netip()
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream, lossy: from,
+		Name: LossUpstream, Weight: h.LostUpstream, lossy: from, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -349,11 +350,14 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		alone = fmt.Sprintf("; %d NAKs more asked for what the responder had dropped behind a missing packet, as the requester sends again only what a NAK asks for", h.discarded)
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream, lossy: to,
+		Name: LossDownstream, Weight: h.LostDownstream, lossy: to, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%s a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s%s", times(h.LostDownstream), to, h.sentAgain(), alone),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
 }
+
+// incapable reports whether the data that is sent can't be marked CE.
+func (c *Counts) incapable() bool { return c.notECT == c.Requests.Packets && c.Goodput > 0 }
 
 // sentAgain says what was sent again, by cause.
 func (c *Counts) sentAgain() string {

@@ -88,7 +88,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
-	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now), h.account.other), h}, nil
+	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now, &h.passed), h.account.other), h}, nil
 }
 
 // Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
@@ -366,8 +366,8 @@ func (h *judge) learn(b []byte) {
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
-	if len(b) >= packet.EthernetLen {
-		h.passed.note([6]byte(b[6:12]), h.now)
+	if len(b) > packet.EthernetLen {
+		h.passed.note(b, h.now)
 	}
 	if h.corrupting[[2]packet.Addr{h.parsed.Src, h.parsed.Dst}] {
 		if _, bad := wrong(&h.frame); bad {
