@@ -197,8 +197,8 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	}
 	b.verdicts = b.withoutExplained()
 	for i := range b.verdicts {
-		if v := &b.verdicts[i]; v.notECT && b.all.CE > 0 {
-			v.Advice += "; its data isn't ECN-capable (ECT), others are marked CE here: where these are marked, it is dropped, and no CNP slows its sender"
+		if v := &b.verdicts[i]; v.notECT && b.all.counts.CE > 0 {
+			v.Evidence += "; it isn't ECN-capable (ECT), and others are marked CE here: a queue that marks those drops it"
 		}
 	}
 	if b.Ports != nil {

@@ -106,15 +106,15 @@ func (c *Connection) missed() {
 
 // snapshot completes a copy of a connection's counts; now is the time of the copy.
 func (c *Connection) snapshot(now int64) {
+	const many = 8
 	for i := range c.Half {
 		if e := &c.Half[i].early; now-e.at < longestLead { // its request may be recorded yet
 			e.at = 0
 		}
 		h := &c.Half[i]
-		if h.finish(); h.incomplete() { // what else is missing may have passed
-			h.LostUpstream = min(h.LostUpstream, h.provenUp)
-		}
-		if h.lateOnly() && h.OutOfOrder > h.Perhaps.Packets { // so were those behind the first one
+		h.finish()
+		h.withoutMissed()
+		if h.lateOnly() && h.OutOfOrder > many*h.Perhaps.Packets { // so were those behind the first one
 			h.OutOfOrder += h.Perhaps.Packets
 			h.AgainRequests.minus(h.Perhaps)
 			h.Retransmitted[Unknown].minus(h.Perhaps)
@@ -134,6 +134,20 @@ func (c *Connection) snapshot(now int64) {
 	if c.How == Open && now-c.Last > idleAfter {
 		c.How = Idle
 	}
+}
+
+// withoutMissed takes from what seems to be lost before here what the capture has missed: as large a part of what was sent again as of the rest, or twice that, as
+// it misses several in a row.
+func (h *Half) withoutMissed() {
+	if h.NotCaptured < 2 {
+		return
+	}
+	again, first := h.AgainRequests.Packets, h.Requests.Packets-h.AgainRequests.Packets
+	if h.reads.known {
+		again, first = again+h.AgainResponses.Packets, first+h.Responses.Packets-h.AgainResponses.Packets
+	}
+	missed := 2*h.NotCaptured*again/max(first, 1) + 1
+	h.LostUpstream -= min(missed, h.LostUpstream-min(h.provenUp, h.LostUpstream))
 }
 
 // unheard reports whether an end fell silent without an answer to what had asked for one.

@@ -166,6 +166,15 @@ func (c *Connection) sideOf(i int) Side {
 	return s
 }
 
+// Subject names two hosts, and the VLAN or tunnel: other tenants' hosts may have the same addresses.
+func Subject(from, to packet.Addr, scope packet.Scope) string {
+	s := fmt.Sprintf("%v -> %v", from.Netip(), to.Netip())
+	if n := Network(scope); n != "" {
+		s += ", " + n
+	}
+	return s
+}
+
 // Network names a VLAN or tunnel; "" for neither.
 func Network(s packet.Scope) string {
 	if kind, id, vid := s.Tunnel(); kind != packet.NoTunnel {

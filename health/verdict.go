@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
@@ -77,10 +76,12 @@ func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Hal
 
 // perhapsMissed is how many of the episodes of an end that prove a loss may be of packets that the capture missed.
 func (c *Connection) perhapsMissed(h *Half) uint64 {
-	if h.incomplete() {
-		return c.notCaptured()
+	missed := c.notCaptured()
+	if !h.incomplete() {
+		return min(missed, 1)
 	}
-	return min(c.notCaptured(), 1)
+	const times = 4 // as many as there should be, as it misses several in a row
+	return min(missed, 1+times*missed*(h.Episodes[NAKSequence]+h.Episodes[Implied])/max(h.Requests.Packets+h.Responses.Packets, 1))
 }
 
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
@@ -95,15 +96,6 @@ func (c *Counts) lateAfterAll() uint64 {
 }
 
 func (c *Connection) subject(i int) string { return Subject(c.End[i].Addr, c.End[i^1].Addr, c.Scope) }
-
-// Subject names two hosts, and the VLAN or tunnel, without which other tenants' hosts may have the same addresses.
-func Subject(from, to packet.Addr, scope packet.Scope) string {
-	s := fmt.Sprintf("%v -> %v", from.Netip(), to.Netip())
-	if n := Network(scope); n != "" {
-		s += ", " + n
-	}
-	return s
-}
 
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
