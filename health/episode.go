@@ -34,9 +34,9 @@ type episode struct {
 	allResent  uint32
 	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	allAnswers uint32
-	tries      uint32 // how often the first packet was sent again since
-	tried      int64  // when an answer was first asked for since the latest of these before came; 0: not yet
-	rounds     uint32 // after how many of these one was
+	tries      uint32 // how often the first packet was sent again since, and after how many of these an answer was asked for
+	rounds     uint32
+	tried      int64  // when one was first asked for since the latest of these before came; 0: not yet
 	messages   uint32 // that it sent again to their ends
 	requests   Amount // that it sent again
 	responses  Amount // of READs
