@@ -106,7 +106,6 @@ func (c *Connection) missed() {
 
 // snapshot completes a copy of a connection's counts; now is the time of the copy.
 func (c *Connection) snapshot(now int64) {
-	const many = 8
 	for i := range c.Half {
 		if e := &c.Half[i].early; now-e.at < longestLead { // its request may be recorded yet
 			e.at = 0
@@ -114,12 +113,6 @@ func (c *Connection) snapshot(now int64) {
 		h := &c.Half[i]
 		h.finish()
 		h.withoutMissed()
-		if h.lateOnly() && h.OutOfOrder > many*h.Perhaps.Packets { // so were those behind the first one
-			h.OutOfOrder += h.Perhaps.Packets
-			h.AgainRequests.minus(h.Perhaps)
-			h.Retransmitted[Unknown].minus(h.Perhaps)
-			h.Perhaps = Amount{}
-		}
 		if r := &c.Reaction[i]; r.run.at != 0 {
 			r.judgeRun()
 		}

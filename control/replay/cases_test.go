@@ -145,14 +145,13 @@ var cases = map[string]answer{
 	"atomic_unheard.pcap": {verdicts: []string{health.NoAnswer, health.LossDownstream}, causes: map[string]uint64{"time-out": 462}, lost: 7, says: "none of 8 transmissions"},
 	"flood_twice.pcap":    {verdicts: []string{health.Duplication}, says: "60 packets"},
 	// A policer that drops the ends of bursts; CNPs without the tag that the data has, of one connection, or of one of two tenants; a capture that misses what was
-	// lost, too; connections that are accepted late; data that isn't ECN-capable; frames in reversed order; pauses of another priority.
+	// lost, too; connections that are accepted late; data that isn't ECN-capable; pauses of another priority.
 	"policer_tail.pcap":    {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"time-out": 192, "unknown": 64}, lost: 3},
 	"cnp_untagged.pcap":    {verdicts: []string{health.IgnoresCNP}, says: "60 CNPs"},
 	"cnp_two_tenants.pcap": {},
 	"missed_and_lost.pcap": {verdicts: []string{health.Incomplete, health.LossUpstream}, causes: byNAK(336), says: "; 5 packets (0.511 %) were missing"},
 	"cm_late.pcap":         {note: health.NoteLate},
 	"not_ect.pcap":         {verdicts: []string{health.LossDownstream}, causes: byNAK(100), lost: 2, says: "isn't ECN-capable"},
-	"npcap_order.pcap":     {note: health.NoteReordered},
 	"pfc_other.pcap":       {verdicts: []string{health.PFCPauses}, says: "priority 0, which no RDMA packet here has,"},
 	"pfc_renewed.pcap":     {verdicts: []string{health.PFCPauses}, says: "for 3.6 ms of 19.2 ms"},
 }
