@@ -196,6 +196,11 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 		}
 	}
 	b.verdicts = b.withoutExplained()
+	for i := range b.verdicts {
+		if v := &b.verdicts[i]; v.notECT && b.all.counts.CE > 0 {
+			v.Evidence += "; it isn't ECN-capable (ECT), and others are marked CE here: a queue that marks those drops it"
+		}
+	}
 	if b.Ports != nil {
 		for i := range b.verdicts {
 			b.verdicts[i].inGateway()
@@ -240,7 +245,7 @@ func (b *Builder) withoutAnswer() {
 			if to.IsLinkLocalUnicast() {
 				text += ": " + strings.TrimSuffix(LinkLocal, "; ")
 			}
-			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: fmt.Sprintf("%v -> %v", d.from.Netip(), to), Text: text})
+			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: Subject(d.from, d.to, d.scope), Text: text})
 		}
 	}
 }

@@ -64,14 +64,26 @@ func (o *episode) lost(h *Half) bool {
 		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer) || o.flags&ofRead == 0 && o.answered != 0 && h.slow(o.at-o.answered)
 	case o.flags&ofRead != 0 && h.clean.n > 0 && o.at-max(o.sent, o.first, o.back) <= h.clean.most*5/4: // an answer may just have come
 		return false
-	case o.flags&done != 0 && o.flags&(ofRead|alone) != 0 && h.Duplicates == 0 && o.answers <= o.resent && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
-		return true // each transmission is answered: one, or its answer, was
+	case o.answeredTooSeldom(h) && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):
+		return true
 	case o.prompt(h):
 		return true
 	case h.clean.n > 0 && o.asked != 0 && (h.clean.n > 1 || h.slow(o.at-o.asked)):
 		return o.at-o.asked > late*h.clean.most
 	}
 	return o.came == 0 && h.repeat.tries >= gaveUp
+}
+
+// answeredTooSeldom reports whether fewer answers came than transmissions that asked for one: one, or its answer, was lost. A responder may answer several
+// packets at once, but not those of several transmissions.
+func (o *episode) answeredTooSeldom(h *Half) bool {
+	switch {
+	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:
+		return false
+	case o.flags&(ofRead|alone) != 0:
+		return o.answers <= o.resent
+	}
+	return o.asked != 0 && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
 
 // prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer

@@ -66,6 +66,7 @@ type Counts struct {
 	Sizes               Histogram // of messages, bytes
 	RTT                 Histogram // from a request to its ACK, as measured here, ns
 	ReadRTT             Histogram // from a READ request to the first response, ns
+	notECT              uint64    // requests that can't be marked CE
 	provenUp            uint64    // episodes that prove a loss before this place
 	lostBack            uint64    // READ responses among LostDownstream
 	lostAsked           uint64    // packets among LostDownstream that NAKs asked for
@@ -97,7 +98,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
 		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
 		{&c.DroppedHere[0], o.DroppedHere[0]}, {&c.DroppedHere[1], o.DroppedHere[1]}, {&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE}, {&c.EarlyAnswers, o.EarlyAnswers},
-		{&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.discarded, o.discarded}, {&c.overtaken, o.overtaken}, {&c.copies, o.copies},
+		{&c.notECT, o.notECT}, {&c.provenUp, o.provenUp}, {&c.lostBack, o.lostBack}, {&c.lostAsked, o.lostAsked}, {&c.discarded, o.discarded}, {&c.overtaken, o.overtaken}, {&c.copies, o.copies},
 	} {
 		*p.to += p.from
 	}

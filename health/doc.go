@@ -27,14 +27,14 @@
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
 //     caused them, if all was sent again, or one that can't have come to the requester yet;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
-//     pass out of order), or none had long after a round trip, or fewer answers come than packets that ask for one, unless a response beyond the one that is
+//     pass out of order), or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
 //     asked for had just come; or one comes just a round trip after the last of several transmissions;
 //   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
 //     If the capture misses frames, or its clocks differ, the cause is unknown.
 //
 // # Where packets were lost
 //
-// A gap may be a loss before this place, or the capture's. The responder proves the loss: it asks for just the packet that is missing, or the requester for just
+// A gap may be a loss before this place, or the capture's: it misses as large a part of what is sent again as of the rest (withoutMissed). The responder proves the loss: it asks for just the packet that is missing, or the requester for just
 // that READ response (lostBefore). A packet that passed here was lost behind if the responder asked for it a round trip later or more, and acknowledged it
 // only after it was sent again; if it did before, the packet was overtaken. If the requester had gone back over it before, and it did not pass since, it was
 // lost before this place. So was it if no answer came to what passed since the requester last went back

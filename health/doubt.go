@@ -11,7 +11,7 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 		return nil
 	}
 	switch {
-	case !o.longEnough(h) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer) || cause == TimeOut && o.prompt(h):
+	case !o.longEnough(h) || o.flags&(jumped|perhapsAnew) != 0 || o.answer != 0 && h.slow(o.at-o.answer) || cause == TimeOut && (o.prompt(h) || o.flags&ofRead == 0 && o.answeredTooSeldom(h)):
 		return nil
 	case o.flags&wentOn == 0:
 		return &d.last

@@ -34,8 +34,9 @@ type episode struct {
 	allResent  uint32
 	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	allAnswers uint32
-	tries      uint32 // how often the first packet was sent again since
-	tried      int64  // when an answer was first asked for since the latest of these before came; 0: not yet
+	tries      uint32 // how often the first packet was sent again since, and after how many of these an answer was asked for
+	rounds     uint32
+	tried      int64  // when one was first asked for since the latest of these before came; 0: not yet
 	messages   uint32 // that it sent again to their ends
 	requests   Amount // that it sent again
 	responses  Amount // of READs
@@ -154,6 +155,7 @@ func (r *repeat) noteAgain(p *Packet, psns uint32) {
 		}
 		if o.came == 0 && o.tried == 0 && asks(p) {
 			o.tried = p.Time
+			o.rounds++
 		}
 		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
 			o.resent++

@@ -76,6 +76,9 @@ func (h *Half) request(p *Packet) {
 	if p.CE {
 		h.CE++
 	}
+	if p.NotECT {
+		h.notECT++
+	}
 	if h.flags&started == 0 {
 		h.begin(p)
 		return

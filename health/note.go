@@ -24,6 +24,7 @@ const (
 	NoteAddress   = "answered-from-another-address"
 	NoteDatagrams = "datagrams-without-answer"
 	NoteRejected  = "rejected-at-first"
+	NoteLate      = "accepted-late"
 	NoteWindow    = "waits-for-acks"
 )
 
@@ -34,7 +35,7 @@ func (c *Connection) notes(i int) (all []Note) {
 		all = append(all, Note{Name: name, Subject: c.subject(i), Text: fmt.Sprintf(format, args...)})
 	}
 	if h.OutOfOrder >= 3 && h.accepted() {
-		add(NoteReordered, "%d packets came late, behind packets that were sent after them; the receiver accepted them (no NAK, nothing sent again because of it), as with adaptive routing",
+		add(NoteReordered, "%d packets came late, behind packets that were sent after them; the receiver accepted them (no NAK, nothing sent again because of it), as with adaptive routing, or a capture that records them in another order",
 			h.OutOfOrder)
 	}
 	if evidence, advice := c.window(i); evidence != "" && h.Ended-h.Begun < lasting {

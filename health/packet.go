@@ -20,6 +20,7 @@ type Packet struct {
 	Hops     uint8  // IPv4 TTL or IPv6 hop limit
 	AckReq   bool
 	CE       bool
+	NotECT   bool // it can't be marked CE
 	HasAETH  bool
 	HasMSN   bool
 	Cut      bool // the AETH or the RETH isn't in the capture
@@ -45,6 +46,7 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 		}
 		o.CE = o.CE || class&3 == packet.CE
 	}
+	o.NotECT = p.ECN == 0 && !o.CE
 	headers := p.Opcode.Headers()
 	if headers&packet.HasAETH != 0 {
 		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {

@@ -12,11 +12,15 @@ type Paused struct {
 	Frames   uint64 // that pause
 	Time     int64  // ns
 	Longest  int64  // ns without a break
+	Unused   bool   // no RDMA packet has this priority: all have a VLAN tag with another one
 }
 
 func (p *Paused) String() string {
 	if p.Priority > 7 {
 		return "all priorities"
+	}
+	if p.Unused {
+		return fmt.Sprintf("priority %d, which no RDMA packet here has,", p.Priority)
 	}
 	return fmt.Sprintf("priority %d", p.Priority)
 }

@@ -166,13 +166,26 @@ func (c *Connection) sideOf(i int) Side {
 	return s
 }
 
+// Subject names two hosts, and the VLAN or tunnel: other tenants' hosts may have the same addresses.
+func Subject(from, to packet.Addr, scope packet.Scope) string {
+	s := fmt.Sprintf("%v -> %v", from.Netip(), to.Netip())
+	if n := Network(scope); n != "" {
+		s += ", " + n
+	}
+	return s
+}
+
 // Network names a VLAN or tunnel; "" for neither.
 func Network(s packet.Scope) string {
 	if kind, id, vid := s.Tunnel(); kind != packet.NoTunnel {
-		if vid != 0 {
-			return fmt.Sprintf("%v %d, VLAN %d", kind, id, vid)
+		name := kind.String()
+		if id != 0 {
+			name += fmt.Sprintf(" %d", id)
 		}
-		return fmt.Sprintf("%v %d", kind, id)
+		if vid != 0 {
+			name += fmt.Sprintf(", VLAN %d", vid)
+		}
+		return name
 	}
 	outer, inner := packet.Tag(s>>16), packet.Tag(s>>32)
 	switch {

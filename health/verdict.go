@@ -29,6 +29,7 @@ type Verdict struct {
 	from, to netip.Addr
 	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
 	lossy    netip.Addr // of a loss: the host on whose side it is
+	notECT   bool       // and what is sent there can't be marked CE
 }
 
 // judge returns the verdicts about one end's requests.
@@ -75,10 +76,12 @@ func (c *Connection) notCaptured() uint64 { return c.Half[0].NotCaptured + c.Hal
 
 // perhapsMissed is how many of the episodes of an end that prove a loss may be of packets that the capture missed.
 func (c *Connection) perhapsMissed(h *Half) uint64 {
-	if h.incomplete() {
-		return c.notCaptured()
+	missed := c.notCaptured()
+	if !h.incomplete() {
+		return min(missed, 1)
 	}
-	return min(c.notCaptured(), 1)
+	const times = 4 // as many as there should be, as it misses several in a row
+	return min(missed, 1+times*missed*(h.Episodes[NAKSequence]+h.Episodes[Implied])/max(h.Requests.Packets+h.Responses.Packets, 1))
 }
 
 // rare reports whether so few losses may be time-outs that were not known to be spurious.
@@ -92,13 +95,7 @@ func (c *Counts) lateAfterAll() uint64 {
 	return c.Duplicates - min(c.copies, c.Duplicates)
 }
 
-func (c *Connection) subject(i int) string {
-	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
-	if n := Network(c.Scope); n != "" {
-		s += ", " + n
-	}
-	return s
-}
+func (c *Connection) subject(i int) string { return Subject(c.End[i].Addr, c.End[i^1].Addr, c.Scope) }
 
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
@@ -318,7 +315,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 		from = c.End[i^1].Addr.Netip()
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream, lossy: from,
+		Name: LossUpstream, Weight: h.LostUpstream, lossy: from, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -345,11 +342,14 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		alone = fmt.Sprintf("; %d NAKs more asked for what the responder had dropped behind a missing packet, as the requester sends again only what a NAK asks for", h.discarded)
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream, lossy: to,
+		Name: LossDownstream, Weight: h.LostDownstream, lossy: to, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%s a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s%s", times(h.LostDownstream), to, h.sentAgain(), alone),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
 }
+
+// incapable reports whether the data that is sent can't be marked CE.
+func (c *Counts) incapable() bool { return c.notECT == c.Requests.Packets && c.Goodput > 0 }
 
 // sentAgain says what was sent again, by cause.
 func (c *Counts) sentAgain() string {

@@ -434,6 +434,7 @@ func TestDatagramsWithoutAnswer(t *testing.T) {
 		{"few", []sent{{n: 63}}, 0},
 		{"with an answer", []sent{{n: 64}, {n: 1, back: true}}, 0},
 		{"with an answer in another network", []sent{{64, false, one}, {1, true, another}}, 0},
+		{"of two tenants", []sent{{64, false, one}, {65, false, another}}, 2},
 		{"beside a tenant with answers", []sent{{64, false, one}, {64, false, another}, {1, true, another}}, 1},
 	} {
 		var s story

@@ -88,7 +88,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		h.builder.Say(v)
 	}
 	h.builder.Frames = h.account.frames(uint64(h.frames))
-	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now), h.account.other), h}, nil
+	return &Diagnosis{c.name, c.Warnings, h.builder.Report(h.pauses.report(h.now, &h.passed), h.account.other), h}, nil
 }
 
 // Trace reads the capture once more for what passed of the requests of one end, 0 or 1, of a connection of the report.
@@ -129,6 +129,7 @@ func (h *judge) pair(share int) error {
 		}
 		h.join(known)
 	}
+	h.findNotified()
 	var err error
 	if h.static, err = pairing.NewQPMap(known.pairs, seed); err != nil {
 		return fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
@@ -165,7 +166,7 @@ func (h *judge) learned() error {
 	for {
 		h.known, h.static, h.joiner = nil, nil, newJoiner()
 		h.paired, h.moved = map[connectionKey]string{}, map[connectionKey]seenAs{}
-		h.released, h.unpaired = map[connectionKey]bool{}, map[connectionKey]*directed{}
+		h.released, h.unpaired, h.notified = map[connectionKey]bool{}, map[connectionKey]*directed{}, map[notified]packet.Scope{}
 		if err := h.tables(h.capacity()); err != nil {
 			return err
 		}
@@ -252,10 +253,11 @@ type judge struct {
 	share      int // which pairs of hosts are judged now, of so many shares
 	shares     int
 	released   map[connectionKey]bool
-	unpaired   map[connectionKey]*directed // directions without a pair; nil until the joiner knows something of it
+	unpaired   map[connectionKey]*directed // directions without a pair; the values are nil until the joiner knows something of them
 	joiner     *joiner
-	paired     map[connectionKey]string // how, by direction
-	moved      map[connectionKey]seenAs // directions that belong to another VLAN, tunnel or address than the one that they are seen in
+	paired     map[connectionKey]string  // how, by direction
+	moved      map[connectionKey]seenAs  // directions that belong to another VLAN, tunnel or address than the one that they are seen in
+	notified   map[notified]packet.Scope // the VLAN or tunnel of what CNPs are about that come in another one
 	pauses     pauses
 	passed     traffic
 	now        int64
@@ -349,6 +351,9 @@ func (h *judge) learn(b []byte) {
 		h.directions.note(h.parsed.Src, h.parsed.Dst, h.parsed.DestQP)
 		return
 	}
+	if p := h.parsed; p.Opcode == packet.CNP && len(h.notified) < joinedFlows {
+		h.notified[notified{p.Dst, p.DestQP, packet.ScopeOf(0, p).Named()}] = 0
+	}
 	if k := h.lookup(); k != nil {
 		if !h.copies.known() {
 			h.copies.sample(&h.frame, h.at, h.flow[0].Index, h.frames, h.now)
@@ -361,8 +366,8 @@ func (h *judge) learn(b []byte) {
 
 // follow is the second pass.
 func (h *judge) follow(b []byte) {
-	if len(b) >= packet.EthernetLen {
-		h.passed.note([6]byte(b[6:12]), h.now)
+	if len(b) > packet.EthernetLen {
+		h.passed.note(b, h.now)
 	}
 	if h.corrupting[[2]packet.Addr{h.parsed.Src, h.parsed.Dst}] {
 		if _, bad := wrong(&h.frame); bad {
@@ -407,6 +412,11 @@ func (h *judge) lookup() *flowtable.Key {
 	if len(h.moved) > 0 {
 		if as, ok := h.moved[connectionKey{p.Src, p.Dst, p.DestQP, scope.Named()}]; ok {
 			p.Src, scope = as.src, as.scope
+		}
+	}
+	if p.Opcode == packet.CNP && h.follower != nil && len(h.notified) > 0 {
+		if of, ok := h.notified[notified{p.Dst, p.DestQP, scope.Named()}]; ok {
+			scope = of
 		}
 	}
 	port := 0

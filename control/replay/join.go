@@ -391,7 +391,7 @@ func (h *judge) join(known *agreed) {
 	for _, j := range h.joiner.pairs() {
 		h.joins(known, &j)
 	}
-	h.joiner, h.unpaired = nil, nil
+	h.joiner = nil
 }
 
 // joins adds a pair, unless it contradicts an earlier one.
@@ -405,7 +405,7 @@ func (h *judge) joins(known *agreed, j *joined) {
 		h.moved[from] = as
 		if from.src != to.dst {
 			h.builder.Note(health.Note{
-				Name: health.NoteAddress, Subject: fmt.Sprintf("%v -> %v", to.src.Netip(), to.dst.Netip()),
+				Name: health.NoteAddress, Subject: health.Subject(to.src, to.dst, to.scope),
 				Text: fmt.Sprintf("its answers come from another address of that host, %v: some NICs drop them; let the application use the address that its route to %v has", from.src.Netip(), to.src.Netip()),
 			})
 		}

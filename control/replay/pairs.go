@@ -113,3 +113,43 @@ func (h *judge) alone() bool {
 	}
 	return false
 }
+
+// notified is to where a CNP goes. It may come in another VLAN or tunnel than the packets that it is about.
+type notified struct {
+	dst   packet.Addr
+	qp    uint32
+	scope packet.Scope
+}
+
+// findNotified finds the VLANs and tunnels in which the QPs are that CNPs go to: those of the CNPs, or else the only ones.
+func (h *judge) findNotified() {
+	tenants := map[notified]map[packet.Scope]packet.Scope{}
+	for n := range h.notified {
+		tenants[notified{n.dst, n.qp, 0}] = map[packet.Scope]packet.Scope{}
+	}
+	see := func(k connectionKey) {
+		if of := tenants[notified{k.dst, k.qp, 0}]; of != nil {
+			if as, ok := h.moved[k]; ok {
+				k.scope = as.scope
+			}
+			of[k.scope.Tenant()] = k.scope
+		}
+	}
+	for k := range h.paired {
+		see(k)
+	}
+	for k := range h.unpaired {
+		see(k)
+	}
+	for n := range h.notified {
+		of := tenants[notified{n.dst, n.qp, 0}]
+		if _, same := of[n.scope.Tenant()]; same || len(of) != 1 {
+			delete(h.notified, n)
+			continue
+		}
+		for _, scope := range of {
+			h.notified[n] = scope
+		}
+	}
+	h.unpaired = nil
+}

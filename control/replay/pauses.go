@@ -66,9 +66,18 @@ func (h *judge) pause(b []byte) {
 type traffic struct {
 	from      [6]byte
 	at, other int64
+	tagged    uint8 // the priorities of those with a VLAN tag
+	untagged  bool
 }
 
-func (p *traffic) note(from [6]byte, now int64) {
+func (p *traffic) note(b []byte, now int64) {
+	from := [6]byte(b[6:12])
+	switch binary.BigEndian.Uint16(b[packet.EthernetLen-2:]) {
+	case packet.EtherTypeCTag, packet.EtherTypeSTag:
+		p.tagged |= 1 << (b[packet.EthernetLen] >> 5)
+	default:
+		p.untagged = true
+	}
 	if from != p.from {
 		p.other = p.at
 	}
@@ -122,7 +131,7 @@ func (p *pausing) end(at int64) {
 }
 
 // report is what they are by sender; now is the time of the last frame.
-func (s pauses) report(now int64) []health.Pauses {
+func (s pauses) report(now int64, data *traffic) []health.Pauses {
 	by := map[[6]byte]*health.Pauses{}
 	for key, p := range s {
 		p.end(min(now, p.until))
@@ -133,7 +142,8 @@ func (s pauses) report(now int64) []health.Pauses {
 		}
 		o.Frames = max(o.Frames, p.frames)
 		o.First, o.Last = min(o.First, p.first), max(o.Last, p.last)
-		o.Priorities = append(o.Priorities, health.Paused{Priority: key.priority, Frames: p.frames, Time: p.paused, Longest: p.longest})
+		o.Priorities = append(o.Priorities, health.Paused{Priority: key.priority, Frames: p.frames, Time: p.paused, Longest: p.longest,
+			Unused: key.priority < packet.PFCClasses && !data.untagged && data.tagged != 0 && data.tagged>>key.priority&1 == 0})
 	}
 	var all []health.Pauses
 	for _, o := range by {

@@ -79,7 +79,8 @@ func TestSetups(t *testing.T) {
 	}
 	forgotten := own(packet.CMREJ)
 	forgotten.Reason = packet.CMInvalidCommID
-	const theirs = 50 // of the peer, which asks, too
+	const theirs = 50   // of the peer, which asks, too
+	const tenant2 = 200 // in another VLAN
 	for _, c := range []struct {
 		name     string
 		messages []packet.CM
@@ -90,8 +91,10 @@ func TestSetups(t *testing.T) {
 		{"asked three times", []packet.CM{req(7), req(7), req(7)}, []string{health.NoAnswer}},
 		{"three connections, of which the answers don't pass here", []packet.CM{req(7), req(8), req(9)}, nil},
 		{"accepted late", []packet.CM{req(7), req(7), req(7), rep}, nil},
+		{"accepted late, and in time", []packet.CM{req(7), req(7), req(7), rep, own(packet.CMRTU)}, []string{health.NoteLate}},
 		{"it will be answered", []packet.CM{req(7), req(7), req(7), mra}, nil},
 		{"rejected", []packet.CM{req(7), rej}, []string{health.Refused}},
+		{"rejected, and another tenant's is accepted", []packet.CM{req(7), rej, req(tenant2), answer(packet.CMREP, tenant2, 0)}, []string{health.Refused}},
 		{"rejected, then accepted", []packet.CM{req(7), rej, req(8), answer(packet.CMREP, 8, 0)}, nil},
 		{"the reply is rejected", []packet.CM{req(7), rep, own(packet.CMREJ)}, []string{health.Refused}},
 		{"the reply is rejected, then one is accepted", []packet.CM{req(7), rep, own(packet.CMREJ), req(7), rep, own(packet.CMRTU)}, nil},
@@ -124,6 +127,9 @@ func TestSetups(t *testing.T) {
 			p := &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Src: a, Dst: b}
 			if answers := m.Attribute != packet.CMREQ && m.RemoteComm != 900; answers != (m.LocalComm == theirs || m.RemoteComm == theirs) {
 				p.Src, p.Dst = b, a
+			}
+			if m.LocalComm == tenant2 {
+				p.OuterTag = packet.MakeTag(packet.EtherTypeCTag, 9)
 			}
 			s.note(mad[:packet.MADLen/2], p, 0) // what a capture with -s 192 has of it
 		}

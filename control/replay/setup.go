@@ -18,7 +18,10 @@ type setups struct {
 type service struct {
 	from, to packet.Addr
 	id       uint64
+	tenant   packet.Scope
 }
+
+func (s service) subject() string { return health.Subject(s.from, s.to, s.tenant) }
 
 // request is one that may come several times.
 type request struct {
@@ -71,6 +74,7 @@ type setup struct {
 	how      failure // of the latest one that failed
 	reason   uint16
 	sent     uint64 // how often it had been sent
+	slow     uint64 // most transmissions before the reply of one that was accepted
 }
 
 type failure uint8
@@ -106,7 +110,7 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 		return
 	}
 	if m.Attribute == packet.CMREQ {
-		s.ask(service{p.Src, p.Dst, m.ServiceID}, &m)
+		s.ask(service{p.Src, p.Dst, m.ServiceID, packet.ScopeOf(0, p).Named().Tenant()}, &m)
 		return
 	}
 	key := request{p.Dst, p.Src, m.RemoteComm}
@@ -134,7 +138,7 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 	case m.Attribute == packet.CMMRA: // the answer is to come
 		return
 	case m.Attribute == packet.CMRTU:
-		o.of.forgiven = max(o.of.forgiven, o.failedBefore)
+		o.of.forgiven, o.of.slow = max(o.of.forgiven, o.failedBefore), max(o.of.slow, o.before)
 		if o.of.latest == o {
 			o.heard = true
 			return
@@ -256,13 +260,20 @@ func (s *setups) verdicts() (all []health.Verdict) {
 	return all
 }
 
-// notes are those about services that rejected several requests before they accepted one.
+// notes are those about services that accepted a request late: they had rejected several, or it was sent several times.
 func (s *setups) notes() (all []health.Note) {
 	for to, t := range s.services {
 		if t.forgiven >= enoughTries {
 			all = append(all, health.Note{
-				Name: health.NoteRejected, Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip()),
+				Name: health.NoteRejected, Subject: to.subject(),
 				Text: fmt.Sprintf("%d requests for a connection to %s failed before one was accepted, at last as %s", t.forgiven, serviceName(to.id), packet.CMReason(t.reason)),
+			})
+		}
+		if t.slow >= enoughTries {
+			all = append(all, health.Note{
+				Name: health.NoteLate, Subject: to.subject(),
+				Text: fmt.Sprintf("a request for a connection to %s was sent %d times before a reply to it passed here: they were lost behind here, or %v accepts late (many at a time, a busy application)",
+					serviceName(to.id), t.slow, to.to.Netip()),
 			})
 		}
 	}
@@ -271,7 +282,7 @@ func (s *setups) notes() (all []health.Note) {
 
 // verdict is the one about a service, with the sum of its requests that aren't decided.
 func (s *setups) verdict(to service, t *setup, o *attempt) health.Verdict {
-	v, back := health.Verdict{Subject: fmt.Sprintf("%v -> %v", to.from.Netip(), to.to.Netip())}, fmt.Sprintf("%v -> %v", to.to.Netip(), to.from.Netip())
+	v, back := health.Verdict{Subject: to.subject()}, service{from: to.to, to: to.from, tenant: to.tenant}.subject()
 	failed := t.failed - t.forgiven
 	switch {
 	case o.unheard+1 >= enoughTries:
@@ -318,7 +329,7 @@ func (s *setups) verdict(to service, t *setup, o *attempt) health.Verdict {
 
 // meets reports whether the peer's own request for the same service was accepted: two hosts that ask each other at the same time need one connection.
 func (s *setups) meets(to service) bool {
-	other := s.services[service{to.to, to.from, to.id}]
+	other := s.services[service{to.to, to.from, to.id, to.tenant}]
 	return other != nil && other.good > 0
 }
 
