@@ -184,7 +184,7 @@ var mutants = []mutant{
 	{"store/tree.go", "if g.Flows(v.Side()) >= int(g.attached[v.side]) {", "if false {"},
 }
 
-var weakened = flag.Int("mutants", 16*effort.Long, "how many mutants TestMutants tries: each takes half a minute")
+var weakened = flag.Int("mutants", 8*effort.Long, "how many mutants TestMutants tries: each takes half a minute")
 
 // TestMutants weakens the bounds and conditions of the rules one by one, a number of them in a drawn order. Each time a test must fail. CNPGATE_SEED repeats a run.
 func TestMutants(t *testing.T) {
