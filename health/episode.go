@@ -26,23 +26,20 @@ type episode struct {
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
-	cutOff     uint32 // of a READ: the responses at its end, which have not passed, though those before them have
-	answered   int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
-	passed     uint32 // answers that had passed before, to psn and what is behind it
-	came       int64  // when an answer to psn came after it
-	resent     uint32 // packets that were sent again since which may be answered: of those before end, and of all
-	allResent  uint32
-	answers    uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
-	allAnswers uint32
-	tries      uint32 // how often the first packet was sent again since, and after how many of these an answer was asked for
-	rounds     uint32
-	tried      int64  // when one was first asked for since the latest of these before came; 0: not yet
-	messages   uint32 // that it sent again to their ends
-	requests   Amount // that it sent again
-	responses  Amount // of READs
-	cause      Cause  // as it seemed at its beginning
-	flags      uint32
-	id         uint16 // of the first packet that was sent again
+	cutOff              uint32 // of a READ: the responses at its end, which have not passed, though those before them have
+	answered            int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
+	passed              uint32 // answers that had passed before, to psn and what is behind it
+	came                int64  // when an answer to psn came after it
+	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
+	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
+	tries, rounds       uint32 // how often the first packet was sent again since, and after how many of these an answer was asked for
+	tried               int64  // when one was first asked for since the latest of these before came; 0: not yet
+	messages            uint32 // that it sent again to their ends
+	requests            Amount // that it sent again
+	responses           Amount // of READs
+	cause               Cause  // as it seemed at its beginning
+	flags               uint32
+	id                  uint16 // of the first packet that was sent again
 }
 
 const (
