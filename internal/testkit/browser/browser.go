@@ -16,6 +16,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/effort"
 )
 
 // limit bounds each wait for the browser. It is long, as other work may keep the browser off its cores.
@@ -103,6 +105,9 @@ func Open(t testing.TB, url string, v View) *Page {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(limit),
 		chromedp.UserDataDir(filepath.Join(t.TempDir(), "profile")), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
+	if effort.Long == 0 { // optimizing WebAssembly takes longer than what the default run computes by it
+		options = append(options, chromedp.Flag("js-flags", "--liftoff-only"))
+	}
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
