@@ -80,7 +80,7 @@ func TestScopesOfOneDirection(t *testing.T) {
 		t.Run(in.name, func(t *testing.T) {
 			t.Parallel()
 			equal, other := &score{}, &score{}
-			for n := range effort.Short + effort.Race + 78*effort.Long {
+			for n := range effort.Short + effort.Race + 20*effort.Long {
 				c := drawn.Example(10*n + i)
 				equal.add(learnIn(t, c, nil))
 				other.add(learnIn(t, c, in.scope))
