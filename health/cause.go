@@ -75,7 +75,7 @@ func (o *episode) lost(h *Half) bool {
 }
 
 // answeredTooSeldom reports whether fewer answers came than transmissions that asked for one: one, or its answer, was lost. A responder may answer several
-// packets at once, but not those of several transmissions.
+// packets at once; those of several transmissions only if they were held up and came together, which is rare and is taken for a loss here.
 func (o *episode) answeredTooSeldom(h *Half) bool {
 	switch {
 	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:

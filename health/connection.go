@@ -112,7 +112,7 @@ func (c *Connection) snapshot(now int64) {
 		}
 		h := &c.Half[i]
 		h.finish()
-		h.withoutMissed()
+		h.withoutMissed(h.reads.known)
 		if r := &c.Reaction[i]; r.run.at != 0 {
 			r.judgeRun()
 		}
@@ -127,20 +127,6 @@ func (c *Connection) snapshot(now int64) {
 	if c.How == Open && now-c.Last > idleAfter {
 		c.How = Idle
 	}
-}
-
-// withoutMissed takes from what seems to be lost before here what the capture has missed: as large a part of what was sent again as of the rest, or twice that, as
-// it misses several in a row.
-func (h *Half) withoutMissed() {
-	if h.NotCaptured < 2 {
-		return
-	}
-	again, first := h.AgainRequests.Packets, h.Requests.Packets-h.AgainRequests.Packets
-	if h.reads.known {
-		again, first = again+h.AgainResponses.Packets, first+h.Responses.Packets-h.AgainResponses.Packets
-	}
-	missed := 2*h.NotCaptured*again/max(first, 1) + 1
-	h.LostUpstream -= min(missed, h.LostUpstream-min(h.provenUp, h.LostUpstream))
 }
 
 // unheard reports whether an end fell silent without an answer to what had asked for one.

@@ -115,3 +115,17 @@ func (c *Counts) Add(o *Counts) {
 	c.RTT.merge(&o.RTT)
 	c.ReadRTT.merge(&o.ReadRTT)
 }
+
+// withoutMissed takes from what seems to be lost before here what the capture has missed: as large a part of what was sent again as of the rest, or twice that, as
+// it misses several in a row. READ responses count if there are reads.
+func (c *Counts) withoutMissed(reads bool) {
+	if c.NotCaptured < 2 {
+		return
+	}
+	again, first := c.AgainRequests.Packets, c.Requests.Packets-c.AgainRequests.Packets
+	if reads {
+		again, first = again+c.AgainResponses.Packets, first+c.Responses.Packets-c.AgainResponses.Packets
+	}
+	missed := 2*c.NotCaptured*again/max(first, 1) + 1
+	c.LostUpstream -= min(missed, c.LostUpstream-min(c.provenUp, c.LostUpstream))
+}
