@@ -16,10 +16,17 @@ type asking struct {
 	fresh  []byte // wants to be sent
 }
 
+// patient is how often a want is sent before it asks again: until then, about a second, what it asks for comes several times (repeat).
+const (
+	patient = 4
+	lately  = 500e6 // ns; a look may not visit all flows
+)
+
 // want is an own interest.
 type want struct {
 	until, sent int64
 	times       uint8  // it was sent
+	lacked      int64  // when the peer flow of some flow was unknown last
 	scope       uint64 // of the wanted flows here, with their port
 	several     bool   // at several pairs of ports
 }
@@ -30,15 +37,15 @@ type interest struct {
 		name  string
 		until int64
 	}
-	changes uint32 // of who: to new ones all is news
+	changes uint32 // of who, and of what they lack: then all is news
 }
 
 func newAsking(c *core) asking {
 	return asking{core: c, own: map[wire.Hosts]want{}, others: map[wire.Hosts]interest{}}
 }
 
-// want notes that the flows of the direction opposite to a flow are wanted.
-func (a *asking) want(opposite *flowtable.Key) {
+// want notes that the flows of the direction opposite to a flow are wanted. lacks: the flow's own peer flow is unknown.
+func (a *asking) want(opposite *flowtable.Key, lacks bool) {
 	h := wire.Hosts{From: opposite.Src, To: opposite.Dst, Scope: opposite.Scope().Named()}
 	w, ok := a.own[h]
 	if !ok && len(a.own) >= maxWants {
@@ -48,9 +55,12 @@ func (a *asking) want(opposite *flowtable.Key) {
 	scope := uint64(opposite.Scope())
 	w.several = w.several || ok && w.scope != scope
 	w.scope, w.until = scope, a.now+wantFor
+	if lacks {
+		w.lacked = a.now
+	}
 	if w.times == 0 || a.now-w.sent >= min(int64(wantFirst)<<min(w.times, 16), wantAgain) { // the first messages may be lost
+		a.fresh = (&wire.Wanted{Hosts: h, Again: w.times > patient && a.now-w.lacked < lately}).Append(a.fresh)
 		w.sent, w.times = a.now, min(w.times, 100)+1
-		a.fresh = (&wire.Wanted{Hosts: h}).Append(a.fresh)
 	}
 	a.own[h] = w
 }
@@ -79,7 +89,7 @@ func (a *asking) wanted(who string, w *wire.Wanted) {
 			slot = s
 		}
 	}
-	if slot.name != who || slot.until < a.now {
+	if slot.name != who || slot.until < a.now || w.Again {
 		i.changes++
 		if a.Pairing != nil {
 			a.Pairing.Tell(w.From, w.To)

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/fleet/bus"
@@ -40,6 +41,7 @@ type site struct {
 	now   int64
 	flows int
 	last  *result
+	deaf  int64 // until then box 0 gets no flows, as if these were lost, or it had no slot for them
 }
 
 func newSite(t testing.TB, boxes, flows int, c bus.Config) *site {
@@ -78,7 +80,12 @@ func (s *site) start(i int) {
 	must(err)
 	first := s.boxes[i] == nil
 	if first {
-		s.bus.Attach(func(subject string, m []byte, now int64) { s.boxes[i].Receive(subject, m, now) })
+		s.bus.Attach(func(subject string, m []byte, now int64) {
+			if i == 0 && now < s.deaf && strings.Contains(subject, wire.Flows.String()) {
+				return
+			}
+			s.boxes[i].Receive(subject, m, now)
+		})
 	}
 	b.Member = NewMember(Config{
 		Site: "dc", Name: s.trust[i].Name, Version: "test", Trust: trust, Pairing: b.pairing, Peers: peers, Pairs: s.flows, Started: s.now,
@@ -196,6 +203,17 @@ func TestAsymmetric(t *testing.T) {
 		if r.wrong > 0 || r.flows == 0 || r.confirmed*100 < r.flows*99 || r.firstAt > 1e9 {
 			t.Errorf("%d of %d flows confirmed, %d wrong, the first after %d ms", r.confirmed, r.flows, r.wrong, r.firstAt/1e6)
 		}
+	}
+}
+
+// TestLostFlows: a box that has lost all that it was sent of its flows' peer flows, while the other box knows its own pairs, asks again.
+func TestLostFlows(t *testing.T) {
+	s := newSite(t, 2, 2048, bus.Config{Delay: 100_000})
+	s.deaf = s.now + 5e9
+	r := s.run(synth.Config{Seed: 1, Messages: 256, Connections: 64, Mix: synth.Mix{Write: 1}}, 4000, byDirection, nil)
+	t.Logf("%d of %d flows confirmed, %d wrong, the slowest after %d ms; %d messages, %d bytes", r.confirmed, r.flows, r.wrong, r.slowest/1e6, s.bus.Messages, s.bus.Bytes)
+	if r.flows == 0 || r.confirmed != r.flows || r.wrong > 0 || r.slowest > 25e9 {
+		t.Errorf("%d of %d flows confirmed, %d wrong, the slowest after %d ms", r.confirmed, r.flows, r.wrong, r.slowest/1e6)
 	}
 }
 

@@ -24,9 +24,9 @@ type scan struct {
 	sent   []sent            // by the number of the flow's slot
 	out    map[string][]byte // records of flows, by recipient
 	last   struct {          // the flows of a group have two pairs of hosts
-		known, wanted bool
-		hosts         wire.Hosts // of the flow that was visited last
-		interest      interest   // of others, in these
+		known, wanted, lacks bool
+		hosts                wire.Hosts // of the flow that was visited last
+		interest             interest   // of others, in these
 	}
 	bytes  int // of out
 	pairs  []byte
@@ -156,7 +156,7 @@ func (s *scan) lookAt(group int) int {
 func (s *scan) visit(f *pairing.Seen) (hot bool) {
 	h := wire.Hosts{From: f.Key.Src, To: f.Key.Dst, Scope: f.Key.Scope().Named()}
 	if l := &s.last; !l.known || h != l.hosts {
-		l.known, l.wanted, l.hosts, l.interest = true, false, h, s.asking.others[h]
+		l.known, l.wanted, l.lacks, l.hosts, l.interest = true, false, false, h, s.asking.others[h]
 	}
 	confirmed := f.Answer.State() == pairing.Confirmed
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
@@ -169,10 +169,10 @@ func (s *scan) visit(f *pairing.Seen) (hot bool) {
 		if !confirmed && s.heirs.inherit(&h, f) {
 			confirmed = true
 		}
-		if !s.last.wanted {
+		if !s.last.wanted || !confirmed && !s.last.lacks {
 			opposite := s.Pairing.Opposite(&f.Key, 0)
-			s.asking.want(&opposite)
-			s.last.wanted = true
+			s.asking.want(&opposite, !confirmed)
+			s.last.wanted, s.last.lacks = true, s.last.lacks || !confirmed
 		}
 		hot = !confirmed
 	}

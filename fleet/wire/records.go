@@ -21,7 +21,10 @@ type Hosts struct {
 }
 
 // Wanted asks for the flows from one host to another.
-type Wanted struct{ Hosts }
+type Wanted struct {
+	Hosts
+	Again bool // also for those that were sent: the sender lacks some
+}
 
 // Bits of Flow.Flags.
 const (
@@ -100,7 +103,7 @@ const hostsSize = 40
 
 // Sizes of the records, bytes.
 const (
-	WantedSize  = hostsSize
+	WantedSize  = hostsSize + 1
 	FlowSize    = hostsSize + 3 + 2 + 1 + 3 + 3 + 3
 	PairSize    = hostsSize + 3 + 3 + 2 + 1
 	NoticeSize  = hostsSize + 3 + 1 + 1 + 2 + 4 + 4
@@ -127,7 +130,13 @@ func put24(b []byte, v uint32) []byte { return append(b, uint8(v>>16), uint8(v>>
 func read24(b []byte) uint32          { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]) }
 
 // Append adds the record to a body.
-func (w *Wanted) Append(b []byte) []byte { return w.put(b) }
+func (w *Wanted) Append(b []byte) []byte {
+	again := uint8(0)
+	if w.Again {
+		again = 1
+	}
+	return append(w.put(b), again)
+}
 
 // Append adds the record to a body.
 func (f *Flow) Append(b []byte) []byte {
@@ -170,7 +179,11 @@ func (d *Delay) Append(b []byte) []byte {
 
 // EachWanted calls f with each record of a body.
 func EachWanted(body []byte, f func(*Wanted)) error {
-	return each(body, WantedSize, func(b []byte, w *Wanted) bool { return w.read(b) }, f)
+	return each(body, WantedSize, func(b []byte, w *Wanted) bool {
+		ok, again := w.read(b), b[hostsSize]
+		w.Again = again == 1
+		return ok && again <= 1
+	}, f)
 }
 
 // EachFlow calls f with each record of a body.

@@ -66,7 +66,7 @@ func hosts(t *rapid.T) Hosts {
 func TestRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		qp, psn := rapid.Uint32Range(2, packet.MaxQP-1), rapid.Uint32Range(0, packet.PSNMask)
-		want := Wanted{hosts(t)}
+		want := Wanted{hosts(t), rapid.Bool().Draw(t, "again")}
 		flow := Flow{
 			hosts(t), qp.Draw(t, "qp"), rapid.Uint16().Draw(t, "port"), rapid.Uint8Range(0, flagsEnd-1).Draw(t, "flags"),
 			psn.Draw(t, "first"), psn.Draw(t, "high"), psn.Draw(t, "acked"),
