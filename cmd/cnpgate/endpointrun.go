@@ -23,10 +23,10 @@ import (
 
 // deviceFlags are the flags of a software endpoint's device and of its address there, and those of the output.
 type deviceFlags struct {
+	runner.Config
 	iface, device string
 	hugepages     bool
-	core, mtu     int
-	address, mac  string
+	core          int
 	output        string
 	progress      bool
 }
@@ -38,9 +38,9 @@ func (f *deviceFlags) add(c *cobra.Command, iface, mtu string) {
 	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
 	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
 	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
-	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
-	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
-	flags.IntVar(&f.mtu, "mtu", defaultMTU, mtu)
+	flags.Var(addressFlag(&f.Addr), "address", "IP address of this end; the kernel's interface must not have it")
+	flags.Var(macFlag(&f.MAC), "mac", "MAC address of this end (default the device's)")
+	flags.IntVar(&f.MTU, "mtu", defaultMTU, mtu)
 	outputFlag(c, &f.output)
 	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 }
@@ -63,7 +63,7 @@ const (
 )
 
 func (f *deviceFlags) port() portSettings {
-	p := portSettings{device: f.device, mtu: f.mtu + packetHeaders, hugepages: f.hugepages, core: f.core}
+	p := portSettings{device: f.device, mtu: f.MTU + packetHeaders, hugepages: f.hugepages, core: f.core}
 	if f.iface != "" {
 		p.device = "net_af_packet0,iface=" + f.iface
 	}
@@ -71,10 +71,7 @@ func (f *deviceFlags) port() portSettings {
 }
 
 func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
-	if err := f.readGiven(c.Flags().Changed); err != nil {
-		return err
-	}
-	config, err := f.config()
+	config, err := f.config(c.Flags().Changed)
 	if err != nil {
 		return err
 	}

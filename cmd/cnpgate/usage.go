@@ -221,6 +221,28 @@ func checkedFlag(value *string, check func(text string) error) *textFlag {
 	}}
 }
 
+// valueFlag is a flag whose text sets a value; text is that of the default.
+func valueFlag[T any](to *T, text, kind string, read func(text string) (T, error)) *textFlag {
+	return &textFlag{text, kind, func(text string) (err error) {
+		*to, err = read(text)
+		return err
+	}}
+}
+
+// listFlag is a flag whose texts, divided by commas, are added to a list.
+func listFlag[T any](to *[]T, read func(text string) (T, error)) *textFlag {
+	return &textFlag{kind: "strings", read: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			value, err := read(one)
+			if err != nil {
+				return err
+			}
+			*to = append(*to, value)
+		}
+		return nil
+	}}
+}
+
 // parseHost reads the address of a host.
 func parseHost(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
