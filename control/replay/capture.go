@@ -142,9 +142,8 @@ func (c *Capture) readAll(progress func(frames int)) error {
 	c.reader.Progress, c.Warnings = progress, nil
 	for {
 		_, err := c.reader.Next()
-		if capturefile.Ends(err) {
-			damaged := (*capturefile.Damaged)(nil)
-			c.damaged = c.reader.Resumed() || errors.As(err, &damaged)
+		if cut := (*capturefile.Cut)(nil); errors.As(err, &cut) {
+			c.damaged = c.reader.Resumed() || cut.Damaged
 			c.Warnings = append(c.Warnings, err.Error())
 			return nil
 		}
