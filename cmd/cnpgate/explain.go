@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"slices"
 
@@ -60,14 +59,7 @@ func twoHosts(c *cobra.Command, args []string) error {
 	if len(args) != 2 {
 		return seeHelp(c, fmt.Errorf("addresses given: %d; expected two: those of the sender and the receiver", len(args)))
 	}
-	var hosts [2]netip.Addr
-	for i, text := range args {
-		var err error
-		if hosts[i], err = parseHost(text); err != nil {
-			return err
-		}
-	}
-	return sameVersion(hosts[0], hosts[1])
+	return checkHosts(args[0], args[1])
 }
 
 // notNotified is the exit status of explain if the sender is not notified.

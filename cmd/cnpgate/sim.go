@@ -108,10 +108,10 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if err := simulate(ctx, c.ErrOrStderr(), runs, f.cores); err != nil {
-		files.outputs().discard()
+		files.discard()
 		return err
 	}
-	if err := files.finish(); err != nil {
+	if err := files.end(); err != nil {
 		return err
 	}
 	if f.output == "json" {
