@@ -64,18 +64,40 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		return err
 	}
 	out := outputs{{flag: "--output", path: f.output}}
-	if err := f.checkOutput(out); err != nil {
+	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
+		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
+	}
+	if err := out.open(c.Context()); err != nil {
 		return err
 	}
-	p := propose.New(*plan)
 	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "cnpgate:", text) }
+	text, err := f.proposal(plan, say)
+	switch {
+	case err != nil:
+	case f.output == "":
+		_, err = fmt.Fprint(c.OutOrStdout(), text)
+	default:
+		_, err = fmt.Fprint(out[0].writer(), text)
+		err = errors.Join(err, out.finish())
+	}
+	if err != nil || f.output == "" {
+		out.discard()
+		return err
+	}
+	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
+	return out.rename()
+}
+
+// proposal listens, says what it has seen, and returns the configuration.
+func (f *initFlags) proposal(plan *propose.Plan, say func(string)) (string, error) {
+	p := propose.New(*plan)
 	listened, lost, err := f.hear(p, say)
 	if err != nil {
-		return err
+		return "", err
 	}
 	text, said, err := p.End(listened, lost)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, line := range said {
 		say(line)
@@ -84,20 +106,7 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		say("this is a virtual machine, whose hypervisor may keep the whole gateway from its cores for seconds; let systemd's watchdog wait that long: " +
 			"systemctl edit cnpgate, [Service], WatchdogSec=30s")
 	}
-	if f.output == "" {
-		_, err := fmt.Fprint(c.OutOrStdout(), text)
-		return err
-	}
-	if err := out.open(c.Context()); err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(out[0].writer(), text)
-	if err := errors.Join(err, out.finish()); err != nil {
-		out.discard()
-		return err
-	}
-	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
-	return out.rename()
+	return text, nil
 }
 
 // isVirtual reports whether the kernel whose file systems are at root says that it runs on a hypervisor.
@@ -129,13 +138,6 @@ func refusePCI(devices, name string) error {
 		return fmt.Errorf("%s is a PCI address, of no interface of the kernel's; init listens on interfaces: give the device back to its kernel driver meanwhile (scripts/host-setup)", name)
 	}
 	return fmt.Errorf("%s is a PCI address; expected its interface, %s", name, filepath.Base(found[0]))
-}
-
-func (f *initFlags) checkOutput(out outputs) error {
-	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
-		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
-	}
-	return out.check()
 }
 
 // plan checks the flags, and reads the interfaces.
