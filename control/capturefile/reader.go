@@ -44,7 +44,6 @@ type Reader struct {
 	input     *input
 	source    source
 	record    record // the latest one
-	ng        bool   // source is a *pcapng
 	scratch   []byte
 	first     int64 // ns since 1970
 	latest    int64
@@ -66,6 +65,17 @@ type Reader struct {
 	// corrections of the times of a sorted capture, by place.
 	corrections []*correction
 }
+
+// stream is what sources of all formats have.
+type stream struct {
+	from  *input
+	order binary.ByteOrder // of the file, or the section
+	link  layers.LinkType  // of the latest frame; before the first, of the first interface
+}
+
+func (s *stream) linkType() layers.LinkType { return s.link }
+
+func (s *stream) byteOrder() binary.ByteOrder { return s.order }
 
 // source reads the records of a file.
 type source interface {
