@@ -108,15 +108,11 @@ func printExplanation(to io.Writer, source, destination string, e *api.Explanati
 
 // printGates prints gates, first the first one that stops.
 func printGates(to io.Writer, gates []report.Gate) error {
-	order := make([]*report.Gate, 0, len(gates))
-	for i := range gates {
-		order = append(order, &gates[i])
-	}
 	if first := report.FirstStop(gates); first > 0 {
-		order = slices.Insert(slices.Delete(order, first, first+1), 0, &gates[first])
+		gates = slices.Concat(gates[first:first+1], gates[:first], gates[first+1:])
 	}
-	for _, g := range order {
-		if err := printGate(to, g); err != nil {
+	for i := range gates {
+		if err := printGate(to, &gates[i]); err != nil {
 			return err
 		}
 	}
