@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -153,7 +154,7 @@ type shownQueue struct {
 var queueColumns = columns.New[shownQueue]()
 
 // errUnhealthy sets the exit status: the problems have been printed.
-var errUnhealthy = fmt.Errorf("not all ports forward")
+var errUnhealthy = &exitError{errors.New("not all ports forward"), 1}
 
 func printHealth(to io.Writer, h *api.Health) error {
 	lines := []string{}
