@@ -26,7 +26,7 @@ const (
 
 type initFlags struct {
 	fabric, wan, rate, socket, output string
-	hosts                             []string // the fabric's, of a single mirror port
+	hosts                             []netip.Prefix // the fabric's, of a single mirror port
 	listen                            time.Duration
 	force, tap                        bool
 }
@@ -47,7 +47,7 @@ proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Int
 	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
 	c.Flags().StringVar(&f.wan, "wan", "", "interface on the WAN's side")
 	c.Flags().BoolVar(&f.tap, "tap", false, "the interfaces are mirror ports, of the frames from the fabric and of those from the WAN: propose to transmit nothing")
-	c.Flags().StringSliceVar(&f.hosts, "hosts", nil, "with --tap and without --wan: --fabric mirrors both directions, and what these prefixes send comes from the fabric")
+	c.Flags().Var(listFlag(&f.hosts, yamldoc.ParsePrefix), "hosts", "with --tap and without --wan: --fabric mirrors both directions, and what these prefixes send comes from the fabric")
 	c.Flags().StringVar(&f.rate, "rate", "", "rate of the line behind the WAN interface, such as 1Gbps (default the interface's)")
 	c.Flags().DurationVar(&f.listen, "listen", time.Minute, "how long to listen; 0s: not at all")
 	c.Flags().StringVar(&f.socket, "socket", api.DefaultSocket, "Unix socket of the gateway's API")
@@ -145,8 +145,7 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 	if f.listen < 0 || f.listen > longestListen {
 		return nil, fmt.Errorf("--listen is %v; expected 0s to %v", f.listen, longestListen)
 	}
-	hosts, err := f.single()
-	if err != nil {
+	if err := f.single(); err != nil {
 		return nil, err
 	}
 	if f.fabric == f.wan {
@@ -154,9 +153,9 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 	}
 	command := fmt.Sprintf("cnpgate init --fabric %s --wan %s", f.fabric, f.wan)
 	if f.wan == "" {
-		command = fmt.Sprintf("cnpgate init --fabric %s --hosts %s", f.fabric, strings.Join(f.hosts, ","))
+		command = fmt.Sprintf("cnpgate init --fabric %s --hosts %s", f.fabric, strings.ReplaceAll(strings.Trim(fmt.Sprint(f.hosts), "[]"), " ", ","))
 	}
-	p := &propose.Plan{Command: command, Hosts: hosts, Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
+	p := &propose.Plan{Command: command, Hosts: f.hosts, Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
 	if name, err := os.Hostname(); err == nil && name != "" {
 		p.Name = name
 	}
@@ -197,21 +196,22 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		}
 		*i.facts = facts
 	}
+	var err error
 	p.Core, err = proposedCore(p)
 	return p, err
 }
 
-// single checks that either --wan is given, or --hosts for a single mirror port, and returns the hosts' prefixes.
-func (f *initFlags) single() (hosts []netip.Prefix, err error) {
+// single checks that either --wan is given, or --hosts for a single mirror port.
+func (f *initFlags) single() error {
 	switch {
 	case f.wan == "" && len(f.hosts) == 0 && f.tap:
-		return nil, errors.New("--wan is missing; expected the second mirror port, or --hosts PREFIX,... if --fabric mirrors both directions")
+		return errors.New("--wan is missing; expected the second mirror port, or --hosts PREFIX,... if --fabric mirrors both directions")
 	case f.wan == "" && !f.tap:
-		return nil, errors.New("--wan is missing; expected the interface on the WAN's side")
+		return errors.New("--wan is missing; expected the interface on the WAN's side")
 	case f.wan != "" && len(f.hosts) > 0:
-		return nil, errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
+		return errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
 	}
-	return prefixes("--hosts", f.hosts)
+	return nil
 }
 
 // hear listens until the time is over or a signal comes.

@@ -282,19 +282,6 @@ func hosts(text string) (netip.Prefix, error) {
 	return p, err
 }
 
-// prefixes reads the prefixes that a flag is given.
-func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix // nil if there are none
-	for _, text := range texts {
-		p, err := yamldoc.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
 // wordFlag adds a flag that takes one of some words, which the shell completes.
 func wordFlag(c *cobra.Command, value *string, name, short, usage string, words ...string) {
 	isWord := func(text string) error { return yamldoc.CheckWord(text, words) }
