@@ -86,15 +86,24 @@ func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
 		config.MAC = devices.addresses()[0]
 	}
 	config.UnixTime = unixTime()
-	lines := progressLines{}
+	var to io.Writer // for a line each second; nil: none
 	if f.shows() {
-		lines.to = c.ErrOrStderr()
+		to = c.ErrOrStderr()
 	}
-	report, err := f.runOn(devices, config, lines.to, 0, func(r *runner.Runner) {
+	var last *runner.Report
+	next := int64(0)
+	report, err := f.runOn(devices, config, to, 0, func(r *runner.Runner) {
 		if ctx.Err() != nil {
 			r.Stop()
 		}
-		lines.look(r)
+		if to == nil || r.Now() < next {
+			return
+		}
+		now := r.Report()
+		if last != nil {
+			writeProgress(to, last, now)
+		}
+		last, next = now, r.Now()+int64(time.Second)
 	})
 	if report != nil {
 		err = errors.Join(err, writeEndpointReport(c.OutOrStdout(), report, f.output))
@@ -159,24 +168,6 @@ func idleFor(backend burst.Backend) func(r *runner.Runner) {
 			wait(ns)
 		}
 	}
-}
-
-// progressLines prints a line each second.
-type progressLines struct {
-	to   io.Writer // nil: none
-	next int64
-	last *runner.Report
-}
-
-func (p *progressLines) look(r *runner.Runner) {
-	if p.to == nil || r.Now() < p.next {
-		return
-	}
-	now := r.Report()
-	if p.last != nil {
-		writeProgress(p.to, p.last, now)
-	}
-	p.last, p.next = now, r.Now()+int64(time.Second)
 }
 
 // writeEndpointReport writes an endpoint's report, as text or JSON.
