@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -41,7 +40,7 @@ func openPulse(c *config.Bypass) (*pulse, error) {
 }
 
 func (p *pulse) close() {
-	if p != nil && p.file != nil {
+	if p.file != nil {
 		_ = p.file.Close() // nothing is left to write
 	}
 }
@@ -72,15 +71,6 @@ func (p *pulse) beat(ctx context.Context) error {
 	return err
 }
 
-// heartbeat is what the gateway tells a bypass device while it forwards. Without it, the device connects the two sides past the gateway.
-type heartbeat struct {
-	mutex   sync.Mutex
-	to      *pulse        // nil: none
-	changed chan struct{} // has a value when `to` is another one
-	note    func(error)   // says whether there is a heartbeat
-	life    life
-}
-
 // life knows when each worker stepped last.
 type life struct {
 	steps []uint64
@@ -104,92 +94,52 @@ func (l *life) silent(now time.Time, steps []uint64) int {
 	return found
 }
 
-// serve sends the heartbeat, until the context ends.
-func (h *heartbeat) serve(ctx context.Context, c *config.Bypass, note func(error)) error {
+// beats sends the heartbeat to a bypass device while the gateway forwards: all workers step and, unless it requires only that, all ports forward. Without it, the
+// device connects the two sides past the gateway, also while the queues drain at the end.
+func (g *gateway) beats(ctx context.Context, c *config.Bypass, note func(error)) error {
 	to, err := openPulse(c)
 	if err != nil {
 		return err
 	}
-	h.use(to, note)
+	defer to.close()
 	note(nil)
-	<-ctx.Done()
-	h.use(nil, nil)
-	return nil
-}
-
-// use changes where the heartbeat goes.
-func (h *heartbeat) use(p *pulse, note func(error)) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.to.close()
-	h.to, h.note = p, note
-	select {
-	case h.changed <- struct{}{}:
-	default:
-	}
-}
-
-// interval is the time between two beats, 0 for no heartbeat.
-func (h *heartbeat) interval() time.Duration {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.to == nil {
-		return 0
-	}
-	return h.to.Interval
-}
-
-// beats sends the heartbeat while all workers step and, unless it requires only that, all ports forward. It ends at once with the context: the
-// bypass is active while the queues drain.
-func (w *watch) beats(ctx context.Context) {
-	h := &w.g.heartbeat
-	for {
-		var tick <-chan time.Time
-		if interval := h.interval(); interval > 0 {
-			tick = time.After(interval)
-		}
+	tick := time.NewTicker(c.Interval)
+	defer tick.Stop()
+	for workers := (life{}); ; {
 		select {
 		case <-ctx.Done():
-			return
-		case <-h.changed:
-		case now := <-tick:
-			w.beat(ctx, now)
+			return nil
+		case now := <-tick.C:
+			if !g.announcer.isForwarding() || g.stop.Load() {
+				continue
+			}
+			var err error
+			if problem := g.noBeat(now, &workers, c.WorkersOnly); problem != "" {
+				err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %s", problem)
+			} else if failed := to.beat(ctx); failed != nil && ctx.Err() == nil {
+				err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %w", failed)
+			}
+			note(err)
 		}
 	}
-}
-
-// beat sends one heartbeat, or says why it doesn't.
-func (w *watch) beat(ctx context.Context, now time.Time) {
-	h := &w.g.heartbeat
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.to == nil {
-		return
-	}
-	var err error
-	if problem := w.noBeat(now); problem != "" {
-		err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %s", problem)
-	} else if failed := h.to.beat(ctx); failed != nil && ctx.Err() == nil {
-		err = fmt.Errorf("the heartbeat has stopped, so the bypass becomes active: %w", failed)
-	}
-	h.note(err)
 }
 
 // noBeat says why the gateway doesn't forward; "" if it does.
-func (w *watch) noBeat(now time.Time) string {
-	steps := make([]uint64, w.g.plane.Workers())
+func (g *gateway) noBeat(now time.Time, workers *life, only bool) string {
+	steps := make([]uint64, g.plane.Workers())
 	for i := range steps {
-		steps[i] = w.g.plane.Worker(i).Steps()
+		steps[i] = g.plane.Worker(i).Steps()
 	}
-	if i := w.g.heartbeat.life.silent(now, steps); i >= 0 {
+	if i := workers.silent(now, steps); i >= 0 {
 		return fmt.Sprintf("worker %d has stopped stepping", i)
 	}
-	if w.g.heartbeat.to.WorkersOnly {
+	if only {
 		return ""
 	}
-	for i := range w.g.started.Ports {
-		if problem := w.g.Problems()[w.g.started.Ports[i].Name]; problem != "" {
-			return "port " + w.g.started.Ports[i].Name + ": " + problem
+	problems := g.Problems()
+	for i := range g.started.Ports {
+		if problem := problems[g.started.Ports[i].Name]; problem != "" {
+			return "port " + g.started.Ports[i].Name + ": " + problem
 		}
 	}
 	return ""

@@ -68,7 +68,6 @@ type gateway struct {
 	started   *config.Config                // its ports, workers and sizes apply until the end
 	running   atomic.Pointer[config.Config] // the one in force
 	servers   servers
-	heartbeat heartbeat
 	announcer announcer
 	adapting  sync.Mutex // guards the policy, which reloads, measurements and learned proxies change
 	proxies   proxies
@@ -90,7 +89,7 @@ type gateway struct {
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
-	g := &gateway{started: c, devices: devices, options: o, heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
+	g := &gateway{started: c, devices: devices, options: o}
 	g.reloader.g = g
 	g.concerns = concerns{g: g, again: make(chan struct{}, 1)}
 	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, services: &g.services}

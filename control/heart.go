@@ -210,6 +210,13 @@ func (a *announcer) forwards(now bool) {
 	}
 }
 
+// isForwarding reports whether the gateway forwards, and doesn't stop yet.
+func (a *announcer) isForwarding() bool {
+	a.Lock()
+	defer a.Unlock()
+	return a.forwarding
+}
+
 // ifForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
 func (a *announcer) ifForwarding(state string) {
 	a.Lock()

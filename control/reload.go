@@ -151,7 +151,7 @@ func (g *gateway) serve(c *config.Config) {
 	g.services.use("management.ipfix", c.Management.IPFIX != "", c.Management.IPFIX, func(ctx context.Context, note func(error)) error {
 		return g.exportRecords(ctx, c.Management.IPFIX, note)
 	})
-	g.services.use("bypass", c.Bypass != nil, c.Bypass, func(ctx context.Context, note func(error)) error { return g.heartbeat.serve(ctx, c.Bypass, note) })
+	g.services.use("bypass", c.Bypass != nil, c.Bypass, func(ctx context.Context, note func(error)) error { return g.beats(ctx, c.Bypass, note) })
 	g.services.use("fleet", g.started.Fleet != nil, nil, g.joinFleet)
 	g.services.use("--report", g.options.Output != nil, nil, func(ctx context.Context, note func(error)) error {
 		err := g.options.Output(ctx)

@@ -54,7 +54,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	w.g.announcer.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
 	var others sync.WaitGroup
-	for _, other := range []func(context.Context){w.guard, w.beats, w.g.watchRDMA, w.g.concerns.watch} {
+	for _, other := range []func(context.Context){w.guard, w.g.watchRDMA, w.g.concerns.watch} {
 		others.Go(func() { other(ctx) })
 	}
 	tick := time.NewTicker(sampleStep)

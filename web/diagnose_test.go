@@ -36,17 +36,18 @@ func judged(p *browser.Page, name string) {
 type shownVerdict struct{ Name, Subject, Evidence, Advice, Commands string }
 
 // answer is what `replay --health` says of a capture.
-func answer(t *testing.T, path string) (r *health.Report, warnings []string) {
+func answer(t *testing.T, path string) (*health.Report, []string) {
 	t.Helper()
 	c, err := replay.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if r, err = replay.Health(c, replay.HealthOptions{}); err != nil {
+	d, err := replay.Diagnose(c, replay.HealthOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return r, c.Warnings
+	return d.Report, c.Warnings
 }
 
 // TestDiagnose: of each capture (in the default run, of some) the page shows the verdicts that replay --health prints, with its conclusion, and the connections, hosts and frames of its report.

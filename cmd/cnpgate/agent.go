@@ -40,7 +40,7 @@ type agentFlags struct {
 }
 
 func agentRunCommand() *cobra.Command {
-	var f agentFlags
+	f := agentFlags{logLevel: "info"}
 	c := &cobra.Command{
 		Use:   "run --site SITE --server URL,... --key FILE [--name HOST] | run --socket PATH",
 		Short: "Publish hints about the host's QPs until SIGTERM or SIGINT",
@@ -80,13 +80,8 @@ func (f *agentFlags) run() error {
 	if err != nil {
 		return err
 	}
-	log := logger()
-	if f.logLevel != "" {
-		level, _ := zerolog.ParseLevel(f.logLevel) // the flag has been checked
-		log = log.Level(level)
-	} else {
-		log = log.Level(zerolog.InfoLevel)
-	}
+	level, _ := zerolog.ParseLevel(f.logLevel) // the flag has been checked
+	log := logger().Level(level)
 	ctx, _, release := untilSignal(log)
 	defer release()
 	transport, closing, err := f.transport(log)

@@ -153,12 +153,13 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 		if err != nil {
 			return err
 		}
-		w.out, w.finish = capture.NewWriter(to, "cnpgate "+describe()), whenDone
+		out, err := capture.NewWriter(to, "cnpgate "+describe())
+		if err != nil {
+			return errors.Join(err, whenDone())
+		}
+		w.out, w.finish = out, whenDone
 		if f.duration > 0 {
 			time.AfterFunc(f.duration, end)
-		}
-		if err := w.out.Begin(); err != nil {
-			return err
 		}
 		fmt.Fprintln(c.ErrOrStderr(), "capturing "+f.what()+"; Ctrl-C ends it")
 		return nil

@@ -1,6 +1,11 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+)
 
 func endpointCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -12,7 +17,8 @@ func endpointCommand() *cobra.Command {
 }
 
 func endpointSendCommand() *cobra.Command {
-	f := endpointFlags{send: true}
+	f := endpointFlags{}
+	f.Send = true
 	c := &cobra.Command{
 		Use:   "send --interface IF --address ADDR --peer ADDR --peer-mac MAC --trust PREFIX [--accept FORMAT,...] [--rate RATE]",
 		Short: "Send RoCEv2 messages on RC connections, as fast as --rate and the notifications allow",
@@ -24,14 +30,14 @@ many QPs. RDMA-CM carries no keys: WRITE and READ then need --rkey and --virtual
 		RunE: f.run,
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.peerMAC, "peer-mac", "", "MAC address of the receiver, or of the router towards it")
+	c.Flags().Var(macFlag(&f.PeerMAC), "peer-mac", "MAC address of the receiver, or of the router towards it")
 	wordFlag(c, &f.verb, "verb", "", "default write, with --cm send; rping is the client of rping's exchange", "write", "send", "read", "rping")
-	c.Flags().Var(sizeFlag(&f.message), "message", "bytes of a message; for rping 64B if not given")
-	c.Flags().Uint32Var(&f.rkey, "rkey", 0, "key of the receiver's memory, for --verb write and read; with --cm required, else made up")
-	c.Flags().Uint64Var(&f.virtualAddress, "virtual-address", 0, "address of the receiver's memory, in the same way")
-	c.Flags().Var(sizeFlag(&f.window), "window", "most bytes in flight per QP")
+	c.Flags().Var(sizeFlag(&f.Message, math.MaxUint32), "message", "bytes of a message; for rping 64B if not given")
+	c.Flags().Uint32Var(&f.remote.RKey, "rkey", 0, "key of the receiver's memory, for --verb write and read; with --cm required, else made up")
+	c.Flags().Uint64Var(&f.remote.Address, "virtual-address", 0, "address of the receiver's memory, in the same way")
+	c.Flags().Var(sizeFlag(&f.Window, math.MaxInt64), "window", "most bytes in flight per QP")
 	c.Flags().DurationVar(&f.duration, "duration", 0, "how long to send; 0: until a signal")
-	c.Flags().DurationVar(&f.timeout, "timeout", defaultTimeout, "time without an acknowledgement after which a QP sends again; after 8 times the QP fails")
+	c.Flags().DurationVar((*time.Duration)(&f.Timeout), "timeout", defaultTimeout, "time without an acknowledgement after which a QP sends again; after 8 times the QP fails")
 	c.Flags().StringVar(&f.nic, "nic", "", "react as this NIC of cnpgate sim, or file, such as a profile that nictest wrote (default DCQCN, scaled to --rate)")
 	c.MarkFlagsMutuallyExclusive("nic", "accept")
 	require(c, "peer", "peer-mac", "trust")
@@ -50,8 +56,8 @@ serves any number of senders, one after another; it answers rping -c too.`,
 		RunE: f.run,
 	}
 	f.add(c)
-	c.Flags().BoolVar(&f.noCNP, "no-cnp", false, "don't answer CE with CNPs")
-	c.Flags().DurationVar(&f.cnpInterval, "cnp-interval", defaultCNPInterval, "least time between two CNPs of a QP")
+	c.Flags().BoolVar(&f.NoCNP, "no-cnp", false, "don't answer CE with CNPs")
+	c.Flags().DurationVar((*time.Duration)(&f.CNPInterval), "cnp-interval", defaultCNPInterval, "least time between two CNPs of a QP")
 	return c
 }
 

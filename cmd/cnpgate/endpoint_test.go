@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -30,8 +32,8 @@ func TestEndpointRefuses(t *testing.T) {
 		{send[:len(send)-2], "missing: --trust; expected with a value"},
 		{with(receive[:2], "--address", "10.0.0.2"), "missing: one of --interface, --device; see cnpgate endpoint receive --help"},
 		{with(send, "--device", "net_null0"), "--device and --interface exclude each other"},
-		{with(send, "--address", "10.0.0.300"), `--address "10.0.0.300" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
-		{with(send, "--peer", "ff02::1"), `--peer "ff02::1" is not a unicast IP address`},
+		{with(send, "--address", "10.0.0.300"), `--address: "10.0.0.300" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
+		{with(send, "--peer", "ff02::1"), `--peer: "ff02::1" is not a unicast IP address`},
 		{with(send, "--peer-mac", "01:00:00:00:00:00"), "is not a unicast MAC address"},
 		{with(send, "--trust", "10.0.0.1/8"), "--trust: 10.0.0.1/8 has host bits set; expected 10.0.0.0/8, or an address alone"},
 		{with(send, "--accept", "long-haul"), `--accept: "long-haul" is not known; did you mean long-haul-cnp? Expected fast-cnp,`},
@@ -86,20 +88,23 @@ func TestEndpointRefuses(t *testing.T) {
 
 // TestEndpointConfig: what the flags mean.
 func TestEndpointConfig(t *testing.T) {
-	f := endpointFlags{
-		deviceFlags: deviceFlags{address: "::ffff:10.0.0.1", mtu: 4096, output: "text"},
-		send:        true, peer: "10.0.0.2", peerMAC: "02:00:00:00:00:02", qps: 3, verb: "read",
-		message: 1000, window: 1 << 20, rate: "50Mbps:500ms,300Mbps", duration: 0, trust: []string{"10.0.0.254", "fd00::/16"},
-		accept: []string{"fast-cnp", "ppfc"}, timeout: time.Second, rtt: time.Millisecond, cnpInterval: time.Millisecond,
-		firstQP: 1, peerFirstQP: 1,
+	f, flags := endpointFlags{}, &cobra.Command{}
+	f.Send = true
+	f.add(flags)
+	config := func(more string) (c runner.Config, err error) {
+		if err = flags.ParseFlags(strings.Fields(more)); err == nil {
+			c, err = f.config(flags.Flags().Changed)
+		}
+		return c, err
 	}
-	c, err := f.config()
+	f.verb, f.PeerMAC = "read", [6]byte{2, 0, 0, 0, 0, 2}
+	c, err := config("--address ::ffff:10.0.0.1 --peer 10.0.0.2 --mtu 4096 --qps 3 --rate 50Mbps:500ms,300Mbps --trust 10.0.0.254,fd00::/16 --accept fast-cnp,ppfc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch {
-	case c.Addr.String() != "10.0.0.1", c.PeerMAC != [6]byte{2, 0, 0, 0, 0, 2}, c.MAC != [6]byte{}, c.Verb != endpoint.Read, c.Message != 1000,
-		c.Timeout != 1e9, len(c.Trusted) != 2 || c.Trusted[0].String() != "10.0.0.254/32" || c.Trusted[1].String() != "fd00::/16",
+	case c.Addr.String() != "10.0.0.1", c.PeerMAC != [6]byte{2, 0, 0, 0, 0, 2}, c.MAC != [6]byte{}, c.Verb != endpoint.Read, c.Message != 65536,
+		c.Timeout != 67e6, len(c.Trusted) != 2 || c.Trusted[0].String() != "10.0.0.254/32" || c.Trusted[1].String() != "fd00::/16",
 		len(c.Accept) != 2 || c.Accept[0] != packet.FastCNP || c.Accept[1] != packet.PPFC,
 		len(c.Load) != 2 || c.Load[0] != (runner.Phase{Rate: 50_000_000, Length: 5e8}) || c.Load[1] != (runner.Phase{Rate: 300_000_000}):
 		t.Errorf("the configuration is %+v", c)
@@ -107,13 +112,12 @@ func TestEndpointConfig(t *testing.T) {
 	if c.CMPort != 0 {
 		t.Errorf("RDMA-CM at port %d, expected none", c.CMPort)
 	}
-	f.cm, f.cmPort, f.firstQP = true, 99, 0x100
-	if again, err := f.config(); err != nil || again.CMPort != 99 || again.Seed == 0 {
-		t.Errorf("%v: RDMA-CM at port %d, seed %d; expected 99 and another seed", err, again.CMPort, again.Seed)
+	f.verb = ""
+	if c, err = config("--cm --cm-port 99"); err != nil || c.CMPort != 99 || c.Seed == 0 {
+		t.Errorf("%v: RDMA-CM at port %d, seed %d; expected 99 and another seed", err, c.CMPort, c.Seed)
 	}
-	f.cm = false
-	f.rate, f.duration = "1Gbps", 3*time.Second
-	if c, err = f.config(); err != nil || len(c.Load) != 1 || c.Load[0] != (runner.Phase{Rate: 1e9, Length: 3e9}) {
+	f.duration = 3 * time.Second
+	if c, err = config("--cm=false --rate 1Gbps"); err != nil || len(c.Load) != 1 || c.Load[0] != (runner.Phase{Rate: 1e9, Length: 3e9}) {
 		t.Errorf("%v: the load is %+v, expected 1 Gbit/s for 3 s", err, c.Load)
 	}
 }

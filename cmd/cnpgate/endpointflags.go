@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -34,59 +36,47 @@ const (
 	defaultRTT                     = time.Millisecond
 )
 
-// endpointFlags are the flags of `endpoint send` and `endpoint receive`.
+// endpointFlags are the flags of `endpoint send` and `endpoint receive`, which set the runner's configuration.
 type endpointFlags struct {
 	deviceFlags
-	send bool
-
-	peer, peerMAC             string
-	qps                       int
-	firstQP, peerFirstQP, psn uint32
-	cm                        bool
-	cmPort                    uint16
-	verb                      string
-	message, window           uint64
-	rkey                      uint32
-	virtualAddress            uint64
-	rate                      string
-	duration, timeout, rtt    time.Duration
-	trust, accept             []string
-	nic                       string
-	noCNP                     bool
-	cnpInterval               time.Duration
-
-	memory *endpoint.Region // by rkey and virtualAddress; nil: none is given
+	cm        bool
+	verb      string
+	rate, nic string
+	duration  time.Duration
+	remote    endpoint.Region
 }
 
-// sizeFlag is a size with a unit.
-func sizeFlag(size *uint64) *textFlag {
-	return &textFlag{fmt.Sprintf("%dB", *size), "size", func(text string) (err error) {
-		*size, err = yamldoc.ParseSize(text)
-		return err
-	}}
+// sizeFlag is a size with a unit; a larger one than most is taken for that.
+func sizeFlag[N uint32 | int64](size *N, most N) *textFlag {
+	return valueFlag(size, fmt.Sprintf("%dB", *size), "size", func(text string) (N, error) {
+		n, err := yamldoc.ParseSize(text)
+		return N(min(n, uint64(most))), err
+	})
 }
 
 // add adds the flags that both commands have, and sets defaults.
 func (f *endpointFlags) add(c *cobra.Command) {
 	own, peers, rate := uint32(receiverFirstQP), uint32(senderFirstQP), "rate of the host's NIC, for READ responses"
-	if f.send {
+	if f.Send {
 		own, peers = peers, own
 		rate = "rate to offer, such as 300Mbps; or phases, such as 50Mbps:1s,300Mbps:4s,50Mbps:1s. The highest is the rate of the host's NIC"
 	}
-	f.message, f.window, f.timeout, f.cnpInterval = defaultMessage, defaultWindow, defaultTimeout, defaultCNPInterval
+	f.Message, f.Window, f.Timeout, f.CNPInterval = defaultMessage, defaultWindow, int64(defaultTimeout), int64(defaultCNPInterval)
 	flags := c.Flags()
 	f.deviceFlags.add(c, "kernel interface to use", "path MTU: payload bytes of a packet; the same at both ends")
-	flags.StringVar(&f.peer, "peer", "", "IP address of the other end")
-	flags.IntVar(&f.qps, "qps", 1, "number of QPs")
-	flags.Uint32Var(&f.firstQP, "first-qp", own, "number of the first QP; the others count upwards")
-	flags.Uint32Var(&f.peerFirstQP, "peer-first-qp", peers, "number of the other end's first QP")
-	flags.Uint32Var(&f.psn, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
+	flags.Var(addressFlag(&f.Peer), "peer", "IP address of the other end")
+	flags.IntVar(&f.QPs, "qps", 1, "number of QPs")
+	flags.Uint32Var(&f.FirstQP, "first-qp", own, "number of the first QP; the others count upwards")
+	flags.Uint32Var(&f.PeerFirstQP, "peer-first-qp", peers, "number of the other end's first QP")
+	flags.Uint32Var(&f.PSN, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
 	flags.BoolVar(&f.cm, "cm", false, "set connections up by RDMA-CM, instead of agreeing on QP numbers and PSNs by flags; the same at both ends")
-	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM (default for rping 7174)")
+	flags.Uint16Var(&f.CMPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM (default for rping 7174)")
 	flags.StringVar(&f.rate, "rate", defaultRate, rate)
-	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
-	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
-	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+yamldoc.Either(obeyed()))
+	flags.DurationVar((*time.Duration)(&f.RTT), "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
+	flags.Var(listFlag(&f.Trusted, hosts), "trust", "prefixes or addresses that may send congestion notifications, such as the gateway's")
+	flags.Var(listFlag(&f.Accept, func(text string) (packet.Notification, error) {
+		return obeyedKinds[max(slices.Index(obeyed(), text), 0)], yamldoc.CheckWord(text, obeyed())
+	}), "accept", "formats to obey: "+yamldoc.Either(obeyed()))
 	complete(c, "accept", obeyed()...)
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
@@ -95,143 +85,81 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	require(c, "address")
 }
 
-// config is the runner's configuration by the flags. The caller sets the MAC address, from the flag or the device.
-func (f *endpointFlags) config() (c runner.Config, err error) {
-	c = runner.Config{
-		Send: f.send, QPs: f.qps, FirstQP: f.firstQP, PeerFirstQP: f.peerFirstQP, PSN: f.psn, MTU: f.mtu, Window: int64(min(f.window, math.MaxInt64)),
-		Timeout: int64(f.timeout), RTT: int64(f.rtt), NoCNP: f.noCNP, CNPInterval: int64(f.cnpInterval),
+// config completes the configuration by the flags that depend on others. The caller sets the MAC address of the device, unless the flag did.
+func (f *endpointFlags) config(given func(flag string) bool) (c runner.Config, err error) {
+	if !f.cm {
+		f.CMPort = 0
+	} else if f.Seed = rand.Uint64(); f.CMPort == 0 {
+		return c, errors.New("--cm-port is 0; expected 1 to 65535")
 	}
-	if f.cm {
-		if c.CMPort, c.Seed = f.cmPort, rand.Uint64(); c.CMPort == 0 {
-			return c, fmt.Errorf("--cm-port is 0; expected 1 to 65535")
+	if f.Load, err = f.phases(); err == nil {
+		err = f.messages(given)
+	}
+	if err == nil && f.nic != "" {
+		nic, failed := scenario.Reaction(f.nic, f.Line(), os.ReadFile)
+		if f.NIC = &nic; failed != nil {
+			err = fmt.Errorf("--nic: %w", failed)
 		}
 	}
-	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load, f.messages, f.reaction} {
-		if err := step(&c); err != nil {
-			return c, err
-		}
-	}
-	return c, c.Check()
-}
-
-// reaction reads the NIC to react as.
-func (f *endpointFlags) reaction(c *runner.Config) error {
-	if f.nic == "" {
-		return nil
-	}
-	nic, err := scenario.Reaction(f.nic, c.Line(), os.ReadFile)
 	if err != nil {
-		return fmt.Errorf("--nic: %w", err)
+		return c, err
 	}
-	c.NIC = &nic
-	return nil
+	return f.Config, f.Check()
 }
 
-// messages reads what to send.
-func (f *endpointFlags) messages(c *runner.Config) error {
-	verbs := map[string]endpoint.Op{"write": endpoint.Write, "send": endpoint.Send, "read": endpoint.Read, "rping": endpoint.Send}
-	c.Verb, c.Ping, c.Remote = verbs[f.defaultVerb()], f.verb == "rping", f.memory
-	switch {
-	case c.Ping && !f.cm:
-		return fmt.Errorf("--verb rping needs --cm, by which rping connects")
-	case c.Ping && f.message > endpoint.MaxPing:
-		return fmt.Errorf("--message %dB is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", f.message, endpoint.MaxPing)
-	case f.message > math.MaxInt32:
-		return fmt.Errorf("--message %dB is too large; expected at most 2GiB less a byte", f.message)
+// messages sets what to send. RDMA-CM carries no keys, so SEND is the only verb that needs nothing else.
+func (f *endpointFlags) messages(given func(flag string) bool) error {
+	verb := cmp.Or(f.verb, map[bool]string{true: "send", false: "write"}[f.cm])
+	f.Verb = map[string]endpoint.Op{"write": endpoint.Write, "send": endpoint.Send, "read": endpoint.Read, "rping": endpoint.Send}[verb]
+	f.Ping = verb == "rping"
+	if f.Ping && !given("message") {
+		f.Message = defaultPing
 	}
-	c.Message = uint32(f.message)
-	return nil
-}
-
-// defaultVerb is the verb, or its default. RDMA-CM carries no keys, so SEND is the only one that needs nothing else.
-func (f *endpointFlags) defaultVerb() string {
-	switch {
-	case f.verb != "":
-		return f.verb
-	case f.cm:
-		return "send"
+	if f.Ping && !given("cm-port") {
+		f.CMPort = endpoint.RpingPort
 	}
-	return "write"
-}
-
-// readGiven reads flags whose meaning depends on whether they are given: the receiver's memory, and rping's port and size of buffers.
-func (f *endpointFlags) readGiven(given func(flag string) bool) error {
-	if f.verb == "rping" && !given("message") {
-		f.message = defaultPing
+	key, address, uses := given("rkey"), given("virtual-address"), verb == "write" || verb == "read"
+	if key {
+		f.Remote = &f.remote
 	}
-	if f.verb == "rping" && !given("cm-port") {
-		f.cmPort = endpoint.RpingPort
-	}
-	verb, key, address := f.defaultVerb(), given("rkey"), given("virtual-address")
-	uses := verb == "write" || verb == "read"
 	switch {
 	case key != address:
-		return fmt.Errorf("only one of --rkey and --virtual-address is given; expected both: the key of the receiver's memory, and its address")
+		return errors.New("only one of --rkey and --virtual-address is given; expected both: the key of the receiver's memory, and its address")
 	case key && !uses:
 		return fmt.Errorf("--verb %s uses no --rkey and --virtual-address; expected them with write and read only", verb)
-	case f.send && f.cm && uses && !key:
+	case f.Send && f.cm && uses && !key:
 		return fmt.Errorf("--verb %s with --cm needs --rkey and --virtual-address of the receiver's memory: RDMA-CM doesn't carry them, and a NIC refuses others "+
 			"(cnpgate endpoint receive accepts any); or use --verb send or rping", verb)
-	case key:
-		f.memory = &endpoint.Region{Address: f.virtualAddress, RKey: f.rkey}
+	case f.Ping && !f.cm:
+		return errors.New("--verb rping needs --cm, by which rping connects")
+	case f.Ping && f.Message > endpoint.MaxPing:
+		return fmt.Errorf("--message %dB is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", f.Message, endpoint.MaxPing)
+	case f.Message > math.MaxInt32:
+		return errors.New("--message is too large; expected at most 2GiB less a byte")
 	}
 	return nil
 }
 
-func (f *endpointFlags) addresses(c *runner.Config) (err error) {
-	if err = f.ends(c, f.peer); err == nil {
-		c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
-	}
-	return err
-}
-
-// ends reads the addresses of this end, and that of the other one unless it is "".
-func (f *deviceFlags) ends(c *runner.Config, peer string) (err error) {
-	if c.Addr, err = parseAddress("address", f.address); err == nil && peer != "" {
-		c.Peer, err = parseAddress("peer", peer)
-	}
-	if err == nil {
-		c.MAC, err = parseMAC("mac", f.mac)
-	}
-	return err
-}
-
-func parseAddress(flag, text string) (netip.Addr, error) {
+// parseAddress reads the address of a host.
+func parseAddress(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" || a.IsMulticast() || a.IsUnspecified() {
-		return a, fmt.Errorf("--%s %q is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1", flag, text)
+		return a, fmt.Errorf("%q is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1", text)
 	}
 	return a.Unmap(), nil
 }
 
-// parseMAC reads a MAC address; none is all zeros.
-func parseMAC(flag, text string) (mac [6]byte, err error) {
-	if text == "" {
-		return mac, nil
-	}
-	m, err := net.ParseMAC(text)
-	if err != nil || len(m) != len(mac) || m[0]&1 == 1 {
-		return mac, fmt.Errorf("--%s %q is not a unicast MAC address; expected one such as 02:00:00:00:00:01", flag, text)
-	}
-	return [6]byte(m), nil
-}
+func addressFlag(to *netip.Addr) *textFlag { return valueFlag(to, "", "string", parseAddress) }
 
-// notifications reads the access list and the formats to obey.
-func (f *endpointFlags) notifications(c *runner.Config) error {
-	for _, text := range f.trust {
-		p, err := hosts(text)
-		if err != nil {
-			return fmt.Errorf("--trust: %w", err)
+// macFlag is a MAC address; none is all zeros.
+func macFlag(to *[6]byte) *textFlag {
+	return valueFlag(to, "", "string", func(text string) (mac [6]byte, err error) {
+		m, err := net.ParseMAC(text)
+		if err != nil || len(m) != len(mac) || m[0]&1 == 1 {
+			return mac, fmt.Errorf("%q is not a unicast MAC address; expected one such as 02:00:00:00:00:01", text)
 		}
-		c.Trusted = append(c.Trusted, p)
-	}
-	for _, text := range f.accept {
-		if err := yamldoc.CheckWord(text, obeyed()); err != nil {
-			return fmt.Errorf("--accept: %w", err)
-		}
-		c.Accept = append(c.Accept, obeyedKinds[slices.Index(obeyed(), text)])
-	}
-	return nil
+		return [6]byte(m), nil
+	})
 }
 
 // obeyedKinds are the notifications that an endpoint can obey.
@@ -245,14 +173,14 @@ func obeyed() (names []string) {
 	return names
 }
 
-// load reads the phases of the rate. The last one lasts until the end of the duration.
-func (f *endpointFlags) load(c *runner.Config) error {
+// phases are those of the rate. The last one lasts until the end of the duration.
+func (f *endpointFlags) phases() (all []runner.Phase, err error) {
 	phases := strings.Split(f.rate, ",")
 	for i, text := range phases {
 		rate, length, timed := strings.Cut(text, ":")
 		bps, err := yamldoc.ParseRate(rate)
 		if err != nil {
-			return fmt.Errorf("--rate: %w", err)
+			return nil, fmt.Errorf("--rate: %w", err)
 		}
 		p := runner.Phase{Rate: int64(min(bps, math.MaxInt64))}
 		if timed {
@@ -261,21 +189,21 @@ func (f *endpointFlags) load(c *runner.Config) error {
 				err = fmt.Errorf("%v is no time; expected more than 0", d)
 			}
 			if err != nil {
-				return fmt.Errorf("--rate: phase %q: %w", text, err)
+				return nil, fmt.Errorf("--rate: phase %q: %w", text, err)
 			}
 			p.Length = int64(d)
 		}
 		switch last := i == len(phases)-1; {
 		case !timed && !last:
-			return fmt.Errorf("--rate: phase %q has no duration; expected one in each but the last, as in 50Mbps:1s,300Mbps", text)
-		case timed && !f.send:
-			return fmt.Errorf("--rate %q has phases; expected one rate", f.rate)
+			return nil, fmt.Errorf("--rate: phase %q has no duration; expected one in each but the last, as in 50Mbps:1s,300Mbps", text)
+		case timed && !f.Send:
+			return nil, fmt.Errorf("--rate %q has phases; expected one rate", f.rate)
 		case timed && f.duration > 0:
-			return fmt.Errorf("--duration and a duration in each phase of --rate are given; expected one of them")
+			return nil, fmt.Errorf("--duration and a duration in each phase of --rate are given; expected one of them")
 		case last && !timed:
 			p.Length = int64(f.duration)
 		}
-		c.Load = append(c.Load, p)
+		all = append(all, p)
 	}
-	return nil
+	return all, nil
 }

@@ -23,10 +23,10 @@ import (
 
 // deviceFlags are the flags of a software endpoint's device and of its address there, and those of the output.
 type deviceFlags struct {
+	runner.Config
 	iface, device string
 	hugepages     bool
-	core, mtu     int
-	address, mac  string
+	core          int
 	output        string
 	progress      bool
 }
@@ -38,9 +38,9 @@ func (f *deviceFlags) add(c *cobra.Command, iface, mtu string) {
 	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
 	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
 	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
-	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
-	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
-	flags.IntVar(&f.mtu, "mtu", defaultMTU, mtu)
+	flags.Var(addressFlag(&f.Addr), "address", "IP address of this end; the kernel's interface must not have it")
+	flags.Var(macFlag(&f.MAC), "mac", "MAC address of this end (default the device's)")
+	flags.IntVar(&f.MTU, "mtu", defaultMTU, mtu)
 	outputFlag(c, &f.output)
 	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 }
@@ -63,7 +63,7 @@ const (
 )
 
 func (f *deviceFlags) port() portSettings {
-	p := portSettings{device: f.device, mtu: f.mtu + packetHeaders, hugepages: f.hugepages, core: f.core}
+	p := portSettings{device: f.device, mtu: f.MTU + packetHeaders, hugepages: f.hugepages, core: f.core}
 	if f.iface != "" {
 		p.device = "net_af_packet0,iface=" + f.iface
 	}
@@ -71,10 +71,7 @@ func (f *deviceFlags) port() portSettings {
 }
 
 func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
-	if err := f.readGiven(c.Flags().Changed); err != nil {
-		return err
-	}
-	config, err := f.config()
+	config, err := f.config(c.Flags().Changed)
 	if err != nil {
 		return err
 	}
@@ -89,15 +86,24 @@ func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
 		config.MAC = devices.addresses()[0]
 	}
 	config.UnixTime = unixTime()
-	lines := progressLines{}
+	var to io.Writer // for a line each second; nil: none
 	if f.shows() {
-		lines.to = c.ErrOrStderr()
+		to = c.ErrOrStderr()
 	}
-	report, err := f.runOn(devices, config, lines.to, 0, func(r *runner.Runner) {
+	var last *runner.Report
+	next := int64(0)
+	report, err := f.runOn(devices, config, to, 0, func(r *runner.Runner) {
 		if ctx.Err() != nil {
 			r.Stop()
 		}
-		lines.look(r)
+		if to == nil || r.Now() < next {
+			return
+		}
+		now := r.Report()
+		if last != nil {
+			writeProgress(to, last, now)
+		}
+		last, next = now, r.Now()+int64(time.Second)
 	})
 	if report != nil {
 		err = errors.Join(err, writeEndpointReport(c.OutOrStdout(), report, f.output))
@@ -162,24 +168,6 @@ func idleFor(backend burst.Backend) func(r *runner.Runner) {
 			wait(ns)
 		}
 	}
-}
-
-// progressLines prints a line each second.
-type progressLines struct {
-	to   io.Writer // nil: none
-	next int64
-	last *runner.Report
-}
-
-func (p *progressLines) look(r *runner.Runner) {
-	if p.to == nil || r.Now() < p.next {
-		return
-	}
-	now := r.Report()
-	if p.last != nil {
-		writeProgress(p.to, p.last, now)
-	}
-	p.last, p.next = now, r.Now()+int64(time.Second)
 }
 
 // writeEndpointReport writes an endpoint's report, as text or JSON.

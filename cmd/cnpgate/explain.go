@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"slices"
 
@@ -60,14 +59,7 @@ func twoHosts(c *cobra.Command, args []string) error {
 	if len(args) != 2 {
 		return seeHelp(c, fmt.Errorf("addresses given: %d; expected two: those of the sender and the receiver", len(args)))
 	}
-	var hosts [2]netip.Addr
-	for i, text := range args {
-		var err error
-		if hosts[i], err = parseHost(text); err != nil {
-			return err
-		}
-	}
-	return sameVersion(hosts[0], hosts[1])
+	return checkHosts(args[0], args[1])
 }
 
 // notNotified is the exit status of explain if the sender is not notified.
@@ -116,15 +108,11 @@ func printExplanation(to io.Writer, source, destination string, e *api.Explanati
 
 // printGates prints gates, first the first one that stops.
 func printGates(to io.Writer, gates []report.Gate) error {
-	order := make([]*report.Gate, 0, len(gates))
-	for i := range gates {
-		order = append(order, &gates[i])
-	}
 	if first := report.FirstStop(gates); first > 0 {
-		order = slices.Insert(slices.Delete(order, first, first+1), 0, &gates[first])
+		gates = slices.Concat(gates[first:first+1], gates[:first], gates[first+1:])
 	}
-	for _, g := range order {
-		if err := printGate(to, g); err != nil {
+	for i := range gates {
+		if err := printGate(to, &gates[i]); err != nil {
 			return err
 		}
 	}

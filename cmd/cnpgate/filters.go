@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -65,11 +65,8 @@ func (f *flowFilter) values() url.Values {
 	return v
 }
 
-// flowFlag is a flow that a flag names.
-type flowFlag struct {
-	source, destination netip.Addr // the zero Addr: no flow is named
-	qp                  string
-}
+// flowFlag is a flow that a flag names, as parameters of the API; nil: none.
+type flowFlag url.Values
 
 // read reads SRC,DST[,QP].
 func (f *flowFlag) read(text string) (err error) {
@@ -77,41 +74,30 @@ func (f *flowFlag) read(text string) (err error) {
 	if len(parts) < 2 || len(parts) > 3 {
 		return fmt.Errorf("%q is not a flow; expected SRC,DST or SRC,DST,QP, such as 10.1.0.1,10.2.0.1,17", text)
 	}
-	for i, a := range []*netip.Addr{&f.source, &f.destination} {
-		if *a, err = parseHost(parts[i]); err != nil {
-			return err
-		}
-	}
-	if err := sameVersion(f.source, f.destination); err != nil {
+	if err := checkHosts(parts[0], parts[1]); err != nil {
 		return err
 	}
+	*f = flowFlag{"source_ip": parts[:1], "destination_ip": parts[1:2]}
 	if len(parts) == 3 {
-		f.qp = parts[2]
-		return checkQP(f.qp)
+		(*f)["destination_qp"] = parts[2:]
+		return checkQP(parts[2])
 	}
 	return nil
 }
 
 // choose makes a filter select the flow's notifications.
-func (f *flowFlag) choose(n *notificationFilter) {
-	if !f.source.IsValid() {
-		return
+func (f flowFlag) choose(n *notificationFilter) {
+	for parameter, text := range f {
+		*n.flags[parameter] = text[0]
 	}
-	*n.flags["source_ip"], *n.flags["destination_ip"], *n.flags["destination_qp"] = f.source.String(), f.destination.String(), f.qp
 }
 
 // packets are the parameters of the request for the flow's packets, or dropped frames.
-func (f *flowFlag) packets(drops string, decisions bool, rate uint) url.Values {
+func (f flowFlag) packets(drops string, decisions bool, rate uint) url.Values {
 	v := url.Values{"rate": {strconv.FormatUint(uint64(rate), 10)}}
-	if f.source.IsValid() {
-		v.Set("source_ip", f.source.String())
-		v.Set("destination_ip", f.destination.String())
-	}
+	maps.Copy(v, f)
 	if drops != "" {
 		v.Set("drops", drops)
-	}
-	if f.qp != "" {
-		v.Set("destination_qp", f.qp)
 	}
 	if decisions {
 		v.Set("decisions", "true")

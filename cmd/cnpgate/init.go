@@ -26,7 +26,7 @@ const (
 
 type initFlags struct {
 	fabric, wan, rate, socket, output string
-	hosts                             []string // the fabric's, of a single mirror port
+	hosts                             []netip.Prefix // the fabric's, of a single mirror port
 	listen                            time.Duration
 	force, tap                        bool
 }
@@ -47,7 +47,7 @@ proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Int
 	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
 	c.Flags().StringVar(&f.wan, "wan", "", "interface on the WAN's side")
 	c.Flags().BoolVar(&f.tap, "tap", false, "the interfaces are mirror ports, of the frames from the fabric and of those from the WAN: propose to transmit nothing")
-	c.Flags().StringSliceVar(&f.hosts, "hosts", nil, "with --tap and without --wan: --fabric mirrors both directions, and what these prefixes send comes from the fabric")
+	c.Flags().Var(listFlag(&f.hosts, yamldoc.ParsePrefix), "hosts", "with --tap and without --wan: --fabric mirrors both directions, and what these prefixes send comes from the fabric")
 	c.Flags().StringVar(&f.rate, "rate", "", "rate of the line behind the WAN interface, such as 1Gbps (default the interface's)")
 	c.Flags().DurationVar(&f.listen, "listen", time.Minute, "how long to listen; 0s: not at all")
 	c.Flags().StringVar(&f.socket, "socket", api.DefaultSocket, "Unix socket of the gateway's API")
@@ -64,18 +64,40 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		return err
 	}
 	out := outputs{{flag: "--output", path: f.output}}
-	if err := f.checkOutput(out); err != nil {
+	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
+		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
+	}
+	if err := out.open(c.Context()); err != nil {
 		return err
 	}
-	p := propose.New(*plan)
 	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "cnpgate:", text) }
+	text, err := f.proposal(plan, say)
+	switch {
+	case err != nil:
+	case f.output == "":
+		_, err = fmt.Fprint(c.OutOrStdout(), text)
+	default:
+		_, err = fmt.Fprint(out[0].writer(), text)
+		err = errors.Join(err, out.finish())
+	}
+	if err != nil || f.output == "" {
+		out.discard()
+		return err
+	}
+	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
+	return out.rename()
+}
+
+// proposal listens, says what it has seen, and returns the configuration.
+func (f *initFlags) proposal(plan *propose.Plan, say func(string)) (string, error) {
+	p := propose.New(*plan)
 	listened, lost, err := f.hear(p, say)
 	if err != nil {
-		return err
+		return "", err
 	}
 	text, said, err := p.End(listened, lost)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, line := range said {
 		say(line)
@@ -84,20 +106,7 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		say("this is a virtual machine, whose hypervisor may keep the whole gateway from its cores for seconds; let systemd's watchdog wait that long: " +
 			"systemctl edit cnpgate, [Service], WatchdogSec=30s")
 	}
-	if f.output == "" {
-		_, err := fmt.Fprint(c.OutOrStdout(), text)
-		return err
-	}
-	if err := out.open(c.Context()); err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(out[0].writer(), text)
-	if err := errors.Join(err, out.finish()); err != nil {
-		out.discard()
-		return err
-	}
-	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
-	return out.rename()
+	return text, nil
 }
 
 // isVirtual reports whether the kernel whose file systems are at root says that it runs on a hypervisor.
@@ -131,20 +140,12 @@ func refusePCI(devices, name string) error {
 	return fmt.Errorf("%s is a PCI address; expected its interface, %s", name, filepath.Base(found[0]))
 }
 
-func (f *initFlags) checkOutput(out outputs) error {
-	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
-		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
-	}
-	return out.check()
-}
-
 // plan checks the flags, and reads the interfaces.
 func (f *initFlags) plan() (*propose.Plan, error) {
 	if f.listen < 0 || f.listen > longestListen {
 		return nil, fmt.Errorf("--listen is %v; expected 0s to %v", f.listen, longestListen)
 	}
-	hosts, err := f.single()
-	if err != nil {
+	if err := f.single(); err != nil {
 		return nil, err
 	}
 	if f.fabric == f.wan {
@@ -152,9 +153,9 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 	}
 	command := fmt.Sprintf("cnpgate init --fabric %s --wan %s", f.fabric, f.wan)
 	if f.wan == "" {
-		command = fmt.Sprintf("cnpgate init --fabric %s --hosts %s", f.fabric, strings.Join(f.hosts, ","))
+		command = fmt.Sprintf("cnpgate init --fabric %s --hosts %s", f.fabric, strings.ReplaceAll(strings.Trim(fmt.Sprint(f.hosts), "[]"), " ", ","))
 	}
-	p := &propose.Plan{Command: command, Hosts: hosts, Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
+	p := &propose.Plan{Command: command, Hosts: f.hosts, Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
 	if name, err := os.Hostname(); err == nil && name != "" {
 		p.Name = name
 	}
@@ -195,21 +196,22 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		}
 		*i.facts = facts
 	}
+	var err error
 	p.Core, err = proposedCore(p)
 	return p, err
 }
 
-// single checks that either --wan is given, or --hosts for a single mirror port, and returns the hosts' prefixes.
-func (f *initFlags) single() (hosts []netip.Prefix, err error) {
+// single checks that either --wan is given, or --hosts for a single mirror port.
+func (f *initFlags) single() error {
 	switch {
 	case f.wan == "" && len(f.hosts) == 0 && f.tap:
-		return nil, errors.New("--wan is missing; expected the second mirror port, or --hosts PREFIX,... if --fabric mirrors both directions")
+		return errors.New("--wan is missing; expected the second mirror port, or --hosts PREFIX,... if --fabric mirrors both directions")
 	case f.wan == "" && !f.tap:
-		return nil, errors.New("--wan is missing; expected the interface on the WAN's side")
+		return errors.New("--wan is missing; expected the interface on the WAN's side")
 	case f.wan != "" && len(f.hosts) > 0:
-		return nil, errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
+		return errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
 	}
-	return prefixes("--hosts", f.hosts)
+	return nil
 }
 
 // hear listens until the time is over or a signal comes.

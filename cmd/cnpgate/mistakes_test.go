@@ -129,7 +129,7 @@ func TestMistakes(t *testing.T) {
 		{words("show ports --socket http://localhost:80"), "no socket at http://localhost:80: the gateway's API is at a Unix socket only; expected its path"},
 		{words("show ports --socket gw.yaml"), "gw.yaml is not a socket; expected that of management.listen"},
 		// NIC test.
-		{words("nictest -i eth0 --address ff02::1"), `--address "ff02::1" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
+		{words("nictest -i eth0 --address ff02::1"), `--address: "ff02::1" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
 		{words("nictest -i eth0 --address 10.0.0.1 --mtu 0"), "a path MTU of 0 bytes; expected 1 to 9216"},
 		{words("nictest -i eth0 --address 10.0.0.1 --priority 8"), "--priority 8; expected 0 to 7"},
 		{words("nictest -i eth0 --address 10.0.0.1 --qp 17 --peer-qp 99999999"), "the first QPs are 17 at this end and 99999999 at the other; expected numbers from 1 to 16777215"},

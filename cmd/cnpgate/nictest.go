@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"time"
 
@@ -19,23 +19,24 @@ import (
 // nictestFlags are the flags of `nictest`.
 type nictestFlags struct {
 	deviceFlags
+	test nictest.Config
 
-	qp, peerQP, psn            uint32
-	peer                       string
-	gateways                   []string
-	other, otherPeer           string
-	priority                   uint8
-	quick                      bool
-	patience, longest, silence time.Duration
-	bin                        time.Duration
-	rate                       string
-	name, info                 string
-	before, after, ssh, rdma   string
-	profile, simulate          string
+	qp, peerQP, psn          uint32
+	gateways                 []string
+	quick                    bool
+	silence                  time.Duration
+	name, info               string
+	before, after, ssh, rdma string
+	profile, simulate        string
 }
 
 func nictestCommand() *cobra.Command {
-	f := nictestFlags{}
+	const connections, line = 64, 400_000_000_000
+	f := nictestFlags{deviceFlags: deviceFlags{Config: runner.Config{
+		QPs: connections, Verb: endpoint.Write, Message: defaultMessage, Window: defaultWindow, Timeout: int64(defaultTimeout),
+		RTT: int64(defaultRTT), CNPInterval: int64(defaultCNPInterval), NoCNP: true, AnyICRC: true, Load: []runner.Phase{{Rate: line}},
+		FirstQP: receiverFirstQP, CMPort: defaultCMPort,
+	}}}
 	c := &cobra.Command{
 		Use:   "nictest --interface IF --address ADDR [--quick] [--nic NAME] [--profile FILE] | --simulate NIC",
 		Short: "Measure how a sender's NIC reacts to congestion notifications",
@@ -55,17 +56,20 @@ what it has so far. --simulate NIC tests the software endpoint with a NIC's file
 	flags.Uint32Var(&f.qp, "qp", 0, "for a connection without RDMA-CM: the QP of this end")
 	flags.Uint32Var(&f.peerQP, "peer-qp", 0, "the sender's QP of it")
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "the first PSN of both ends of it")
-	flags.StringVar(&f.peer, "peer", "", "IP address of the sender; others are then not served")
+	flags.Var(addressFlag(&f.Peer), "peer", "IP address of the sender; others are then not served")
 	flags.StringSliceVar(&f.gateways, "gateway-address", []string{"192.0.2.1", "2001:db8::1"}, "source addresses of notifications as from a gateway, at most one of each IP version")
-	flags.StringVar(&f.other, "other-peer", "", "the sender's address of the other IP version, to try CNPs over it")
-	flags.StringVar(&f.otherPeer, "other-address", "", "this end's address of the other IP version")
-	flags.Uint8Var(&f.priority, "priority", 3, "priority of the data, for PFC, 0 to 7")
+	flags.Var(valueFlag(&f.test.Addresses.Other, "", "string", parsePacketAddress), "other-peer", "the sender's address of the other IP version, to try CNPs over it")
+	flags.Var(valueFlag(&f.test.Addresses.OtherPeer, "", "string", parsePacketAddress), "other-address", "this end's address of the other IP version")
+	flags.Uint8Var(&f.test.Addresses.Priority, "priority", 3, "priority of the data, for PFC, 0 to 7")
 	flags.BoolVar(&f.quick, "quick", false, "only the most important experiments")
-	flags.DurationVar(&f.bin, "bin", 20*time.Microsecond, "resolution of the rate over time, 1us to 1ms")
-	flags.DurationVar(&f.patience, "patience", 100*time.Millisecond, "how long a reaction may take")
-	flags.DurationVar(&f.longest, "longest", 3*time.Second, "how long an experiment may last after its last notification")
+	flags.DurationVar((*time.Duration)(&f.test.Bin), "bin", 20*time.Microsecond, "resolution of the rate over time, 1us to 1ms")
+	flags.DurationVar((*time.Duration)(&f.test.Patience), "patience", 100*time.Millisecond, "how long a reaction may take")
+	flags.DurationVar((*time.Duration)(&f.test.Longest), "longest", 3*time.Second, "how long an experiment may last after its last notification")
 	flags.DurationVar(&f.silence, "silence", 30*time.Second, "how long to wait for a sender that sends no data")
-	flags.StringVar(&f.rate, "rate", "", "rate of the sender's NIC (default the highest that comes; with --simulate 10Gbps)")
+	flags.Var(valueFlag(&f.test.LineRate, "", "string", func(text string) (int64, error) {
+		rate, err := yamldoc.ParseRate(text)
+		return int64(rate), err
+	}), "rate", "rate of the sender's NIC (default the highest that comes; with --simulate 10Gbps)")
 	flags.StringVar(&f.name, "nic", "", "name of the NIC under test, for the report")
 	flags.StringVar(&f.info, "nic-info", "", "file with what ethtool -i or mlxfwmanager prints about it")
 	flags.StringVar(&f.before, "counters-before", "", "file with the sender's counters before the test, such as rp_cnp_handled 17")
@@ -110,46 +114,34 @@ func (f *nictestFlags) run(c *cobra.Command, _ []string) error {
 	return f.measured(ctx, c, config, nic)
 }
 
-// config makes the session's configuration.
-func (f *nictestFlags) config() (c nictest.Config, err error) {
-	c = nictest.Config{Bin: int64(f.bin), Patience: int64(f.patience), Longest: int64(f.longest)}
-	if f.rate != "" {
-		rate, err := yamldoc.ParseRate(f.rate)
-		if err != nil {
-			return c, fmt.Errorf("--rate: %w", err)
-		}
-		c.LineRate = int64(rate)
+// parsePacketAddress is parseAddress for package packet.
+func parsePacketAddress(text string) (packet.Addr, error) {
+	a, err := parseAddress(text)
+	if err != nil {
+		return packet.Addr{}, err
 	}
-	if f.priority > 7 {
-		return c, fmt.Errorf("--priority %d; expected 0 to 7", f.priority)
+	return packet.AddrFrom(a), nil
+}
+
+// config completes the session's configuration.
+func (f *nictestFlags) config() (nictest.Config, error) {
+	c := f.test
+	if c.Addresses.Priority > 7 {
+		return c, fmt.Errorf("--priority %d; expected 0 to 7", c.Addresses.Priority)
 	}
-	c.Addresses.Priority = f.priority
 	for _, text := range f.gateways {
-		a, err := parseAddress("gateway-address", text)
+		a, err := parsePacketAddress(text)
 		if err != nil {
-			return c, err
+			return c, fmt.Errorf("--gateway-address: %w", err)
 		}
 		to := &c.Addresses.Gateway6
 		if a.Is4() {
 			to = &c.Addresses.Gateway4
 		}
 		if *to != (packet.Addr{}) {
-			return c, fmt.Errorf("--gateway-address has two addresses of one IP version; expected at most one of each")
+			return c, errors.New("--gateway-address has two addresses of one IP version; expected at most one of each")
 		}
-		*to = packet.AddrFrom(a)
-	}
-	for _, other := range []struct {
-		flag, text string
-		to         *packet.Addr
-	}{{"other-peer", f.other, &c.Addresses.Other}, {"other-address", f.otherPeer, &c.Addresses.OtherPeer}} {
-		if other.text == "" {
-			continue
-		}
-		a, err := parseAddress(other.flag, other.text)
-		if err != nil {
-			return c, err
-		}
-		*other.to = packet.AddrFrom(a)
+		*to = a
 	}
 	if f.silence < time.Second || f.silence > time.Hour {
 		return c, fmt.Errorf("--silence %v; expected 1s to 1h", f.silence)
@@ -161,32 +153,20 @@ func (f *nictestFlags) config() (c nictest.Config, err error) {
 }
 
 // endpoint makes the configuration of the endpoint that receives.
-func (f *nictestFlags) endpoint() (c runner.Config, err error) {
-	const connections, line = 64, 400_000_000_000
-	c = runner.Config{
-		QPs: connections, MTU: f.mtu, Verb: endpoint.Write, Message: defaultMessage, Window: defaultWindow, Timeout: int64(defaultTimeout),
-		RTT: int64(defaultRTT), CNPInterval: int64(defaultCNPInterval), NoCNP: true, AnyICRC: true, Load: []runner.Phase{{Rate: line}}, Seed: rand.Uint64(),
-		FirstQP: receiverFirstQP, CMPort: defaultCMPort,
-	}
+func (f *nictestFlags) endpoint() (runner.Config, error) {
+	c := f.Config
+	c.Seed = rand.Uint64()
 	if f.qp != 0 {
 		if f.qp < packet.ManagementQPs || f.peerQP < packet.ManagementQPs {
 			return c, fmt.Errorf("--qp %d and --peer-qp %d; expected numbers from 2 on, as QPs 0 and 1 are for management", f.qp, f.peerQP)
 		}
 		c.QPs, c.FirstQP, c.PeerFirstQP, c.PSN, c.CMPort = 1, f.qp, f.peerQP, f.psn, 0
 	}
-	if err := f.ends(&c, f.peer); err != nil {
-		return c, err
-	}
 	if c.Peer == c.Addr {
 		return c, fmt.Errorf("--peer and --address are both %v; expected the sender's address and one that no host has", c.Peer)
 	}
-	return c, c.Check()
-}
-
-// otherVersion refuses addresses of the other IP version that aren't.
-func (f *nictestFlags) otherVersion(a nictest.Addresses, of netip.Addr) error {
-	if a.Other != (packet.Addr{}) && (a.Other.Is4() == of.Is4() || a.OtherPeer.Is4() == of.Is4()) {
-		return fmt.Errorf("--other-peer %s and --other-address %s; expected addresses of the other IP version than %v", f.other, f.otherPeer, of)
+	if other := f.test.Addresses; other.Other != (packet.Addr{}) && (other.Other.Is4() == c.Addr.Is4() || other.OtherPeer.Is4() == c.Addr.Is4()) {
+		return c, fmt.Errorf("--other-peer %v and --other-address %v; expected addresses of the other IP version than %v", other.Other.Netip(), other.OtherPeer.Netip(), c.Addr)
 	}
-	return nil
+	return c, c.Check()
 }

@@ -17,19 +17,15 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/units"
-	"github.com/cnpgate/cnpgate/internal/yamldoc"
 	"github.com/cnpgate/cnpgate/nictest"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
 // simulated tests a simulated NIC.
 func (f *nictestFlags) simulated(ctx context.Context, c *cobra.Command, n nictest.Config, nic nictest.Identity) error {
-	line, err := yamldoc.ParseRate(cmp.Or(f.rate, "10Gbps"))
-	if err != nil {
-		return fmt.Errorf("--rate: %w", err)
-	}
-	const delay = 1000 // ns, one way
-	reaction, err := scenario.Reaction(f.simulate, int64(line), os.ReadFile)
+	const delay, usual = 1000, 10_000_000_000 // ns, one way; bit/s
+	line := cmp.Or(n.LineRate, usual)
+	reaction, err := scenario.Reaction(f.simulate, line, os.ReadFile)
 	if err != nil {
 		return fmt.Errorf("--simulate: %w", err)
 	}
@@ -37,7 +33,7 @@ func (f *nictestFlags) simulated(ctx context.Context, c *cobra.Command, n nictes
 	progress := f.lines(c.ErrOrStderr())
 	sender, peer := packet.Addr{Hi: 0xfd00 << 48, Lo: 2}, packet.Addr{Hi: 0xfd00 << 48, Lo: 1}
 	result, err := nictest.Simulate(n, nictest.Simulation{
-		Sender: endpoint.Config{Addr: sender, LineRate: int64(line), MTU: 4096, Priority: f.priority, Reaction: reaction}, Peer: peer, Delay: delay,
+		Sender: endpoint.Config{Addr: sender, LineRate: line, MTU: 4096, Priority: n.Addresses.Priority, Reaction: reaction}, Peer: peer, Delay: delay,
 		Progress: func(s *nictest.Session, _ int64) bool {
 			progress(s)
 			return ctx.Err() == nil
@@ -78,10 +74,7 @@ func (f *nictestFlags) measured(ctx context.Context, c *cobra.Command, n nictest
 	if err != nil {
 		return err
 	}
-	if err := f.otherVersion(n.Addresses, e.Addr); err != nil {
-		return err
-	}
-	n.Plan = nictest.Plan(f.quick, e.Addr.Is6(), f.other != "")
+	n.Plan = nictest.Plan(f.quick, e.Addr.Is6(), n.Addresses.Other != packet.Addr{})
 	before, err := f.counts(ctx, f.before)
 	if err != nil {
 		return err

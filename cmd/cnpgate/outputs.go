@@ -27,9 +27,6 @@ type output struct {
 // outputs are opened together, before any work is done, and renamed or discarded together.
 type outputs []*output
 
-// check finds the usual reasons why they can't be opened. Unlike open it makes no file: one of that name may be another process's.
-func (all outputs) check() error { return all.each((*output).check) }
-
 func (all outputs) open(ctx context.Context) error {
 	return all.each(func(o *output) error { return o.open(ctx) })
 }
@@ -63,24 +60,6 @@ func (all outputs) discard() {
 		}
 		o.file = nil
 	}
-}
-
-func (o *output) check() error {
-	if o.path == "" {
-		return nil
-	}
-	target, err := destination(o.path)
-	if err != nil || target == "" {
-		return err
-	}
-	if _, err := leftover(target + partial); err != nil {
-		return err
-	}
-	var failed *os.PathError
-	if _, err := os.Stat(filepath.Dir(o.path)); errors.As(err, &failed) {
-		return &os.PathError{Op: "open", Path: o.path, Err: failed.Err}
-	}
-	return nil
 }
 
 func (o *output) open(ctx context.Context) error {
@@ -153,26 +132,17 @@ func ownLink(path string) error {
 // create makes a new file. It neither follows nor writes to what has the name already, as anybody who may write to the directory could have put a link to
 // another file there. It removes the file of an earlier run.
 func create(name string) (*os.File, error) {
-	old, err := leftover(name)
-	if err == nil && old {
-		err = os.Remove(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-}
-
-// leftover reports whether a name is that of a file, which an earlier run may have left. It returns an error for anything else but no file.
-func leftover(name string) (bool, error) {
 	info, err := os.Lstat(name)
 	switch {
 	case err != nil: // opening the file reports any error but that it doesn't exist
-		return false, nil
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%s exists and is not a file (%v); expected none, or the file of an earlier run: remove it, or write to another directory", name, info.Mode())
+		return nil, fmt.Errorf("%s exists and is not a file (%v); expected none, or the file of an earlier run: remove it, or write to another directory", name, info.Mode())
+	default:
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
 	}
-	return true, nil
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // writable reports whether the name is that of a regular file, or of no file yet. It returns an error for what can't be written to.

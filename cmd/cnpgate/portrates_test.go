@@ -32,8 +32,8 @@ func TestRates(t *testing.T) {
 		{2, time.Second, false, [4]uint64{}},
 	} {
 		r := ratesBetween(reading(1, 500, 7), reading(c.started, 1500, 1_000_007), c.elapsed)
-		rx, tx := r.of(0)
-		if got := [4]uint64{rx.bytesPS, rx.packetsPS, tx.bytesPS, tx.packetsPS}; got != c.want || (r.since != nil) != c.known {
+		of := func(m *telemetry.Metric) uint64 { return r.perSecond(0, m) }
+		if got := [4]uint64{of(telemetry.ReceivedBytes), of(telemetry.ReceivedPackets), of(telemetry.ForwardedBytes), of(telemetry.ForwardedPackets)}; got != c.want || (r.since != nil) != c.known {
 			t.Errorf("started at %d, in %v: %v, want %v", c.started, c.elapsed, got, c.want)
 		}
 	}

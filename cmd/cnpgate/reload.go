@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -121,22 +119,8 @@ func (f *showFlags) checkFile(ctx context.Context, client *api.Client) error {
 		return nil
 	}
 	running, err := api.Get[api.Config](ctx, client, api.ConfigPath)
-	if err != nil || sameFile(f.config, running.Path) {
+	if err != nil || name("", f.config).same(name("", running.Path)) {
 		return err
 	}
 	return fmt.Errorf("the gateway runs %s, and a reload reads that file again, not %s; change that file, or restart the gateway with the other one", running.Path, f.config)
-}
-
-// sameFile reports whether two paths are of one file. A gateway in a container may have a file that isn't at its path here.
-func sameFile(a, b string) bool {
-	a, err := filepath.Abs(a)
-	if err == nil && a == b {
-		return true
-	}
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

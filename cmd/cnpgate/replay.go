@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -10,11 +11,12 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/control/webserver"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 type replayFlags struct {
 	config, report, forwarded, emitted string
-	fabric                             []string
+	fabric                             []netip.Prefix
 	health                             bool
 	connections, flows                 int
 	rocePort                           uint16
@@ -70,7 +72,7 @@ temporary file. Damaged records and an incomplete last frame are left out, with 
 		},
 	}
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
-	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
+	c.Flags().Var(listFlag(&f.fabric, yamldoc.ParsePrefix), "fabric", "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	flowsFlag(c, &f.flows)
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
@@ -141,10 +143,6 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err := requireFlags(c, "config", "fabric"); err != nil {
 		return err
 	}
-	fabric, err := prefixes("--fabric", f.fabric)
-	if err != nil {
-		return err
-	}
 	cfg, err := load(c, f.config)
 	if err != nil {
 		return err
@@ -154,7 +152,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
-	if err := capture.CheckFabric(fabric); err != nil {
+	if err := capture.CheckFabric(f.fabric); err != nil {
 		return fmt.Errorf("--fabric %w", err)
 	}
 	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
@@ -166,7 +164,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err := all.open(c.Context()); err != nil {
 		return err
 	}
-	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer(), Flows: f.flows}
+	options := replay.Options{Fabric: f.fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer(), Flows: f.flows}
 	if f.web {
 		options.Recorder = &replay.Recorder{}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -194,27 +193,17 @@ func keepAlive(limit time.Duration) (stop func()) {
 	if err != nil || timeout < keepAlives {
 		return func() {} // no watchdog; control warns of a timeout that is not a number
 	}
-	stopped, over := make(chan struct{}), make(chan struct{})
+	ctx, stop := context.WithTimeout(context.Background(), limit)
 	go func() {
-		defer close(over)
-		tick, end := time.NewTicker(timeout/keepAlives), time.NewTimer(limit)
-		defer tick.Stop()
-		defer end.Stop()
-		for {
+		for ctx.Err() == nil {
 			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 			select {
-			case <-stopped:
-				return
-			case <-end.C:
-				return
-			case <-tick.C:
+			case <-ctx.Done():
+			case <-time.After(timeout / keepAlives):
 			}
 		}
 	}()
-	return sync.OnceFunc(func() {
-		close(stopped)
-		<-over
-	})
+	return stop
 }
 
 // followed is a configuration whose file may change while a gateway stands by.

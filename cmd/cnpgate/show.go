@@ -194,7 +194,7 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 		on.Writer = &text
 		if err := print(on); ctx.Err() != nil {
 			return nil // it may have ended a request
-		} else if err != nil && !errors.Is(err, errUnhealthy) && !errors.As(err, new(*exitError)) {
+		} else if err != nil && !errors.As(err, new(*exitError)) {
 			return err
 		}
 		if _, err := to.Write(text.Bytes()); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -192,23 +191,13 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 
 // listed are the flows that sent most, then those of other notified senders.
 func listed(e *report.Episode) []report.EpisodeFlow {
-	return append(e.Flows[:len(e.Flows):len(e.Flows)], notListed(e.Flows, e.Senders)...)
-}
-
-// notListed are the senders whose flows are not in a list.
-func notListed(list, senders []report.EpisodeFlow) (out []report.EpisodeFlow) {
-	type name struct {
-		from, to netip.Addr
-		qp       uint32
-	}
-	has := map[name]bool{}
-	for i := range list {
-		has[name{list[i].SourceIP, list[i].DestinationIP, list[i].DestinationQP}] = true
-	}
-	for i := range senders {
-		if f := &senders[i]; !has[name{f.SourceIP, f.DestinationIP, f.DestinationQP}] {
-			out = append(out, *f)
+	all := slices.Clone(e.Flows)
+	for _, s := range e.Senders {
+		if !slices.ContainsFunc(e.Flows, func(f report.EpisodeFlow) bool {
+			return f.SourceIP == s.SourceIP && f.DestinationIP == s.DestinationIP && f.DestinationQP == s.DestinationQP
+		}) {
+			all = append(all, s)
 		}
 	}
-	return out
+	return all
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -97,9 +98,9 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 			Notifications: sum(telemetry.NotificationsSent) + sum(telemetry.NotificationsObserved),
 		}
 		if rates.since != nil {
-			rx, tx := rates.of(i)
-			rxBits, txBits := 8*rx.bytesPS, 8*tx.bytesPS
-			row.RX, row.RXPPS, row.TX, row.TXPPS = &rxBits, &rx.packetsPS, &txBits, &tx.packetsPS
+			rx, tx := 8*rates.perSecond(i, telemetry.ReceivedBytes), 8*rates.perSecond(i, telemetry.ForwardedBytes)
+			rxPackets, txPackets := rates.perSecond(i, telemetry.ReceivedPackets), rates.perSecond(i, telemetry.ForwardedPackets)
+			row.RX, row.RXPPS, row.TX, row.TXPPS = &rx, &rxPackets, &tx, &txPackets
 		}
 		rows = append(rows, row)
 	}
@@ -153,7 +154,7 @@ type shownQueue struct {
 var queueColumns = columns.New[shownQueue]()
 
 // errUnhealthy sets the exit status: the problems have been printed.
-var errUnhealthy = fmt.Errorf("not all ports forward")
+var errUnhealthy = &exitError{errors.New("not all ports forward"), 1}
 
 func printHealth(to io.Writer, h *api.Health) error {
 	lines := []string{}
@@ -193,9 +194,6 @@ type rates struct {
 	time  time.Duration
 }
 
-// traffic is a rate in packets and bytes per second.
-type traffic struct{ packetsPS, bytesPS uint64 }
-
 // portRates reads the counters twice, an interval apart, or once if that is 0. c are the later ones.
 func portRates(ctx context.Context, client *api.Client, interval time.Duration) (c *report.Counters, r rates, err error) {
 	before, err := api.Get[report.Counters](ctx, client, api.CountersPath)
@@ -229,15 +227,6 @@ func ratesBetween(before, after *report.Counters, elapsed time.Duration) rates {
 		r.since.Ports = append(r.since.Ports, port)
 	}
 	return r
-}
-
-// of are the rates of what port i received and forwarded.
-func (r rates) of(i int) (rx, tx traffic) {
-	return r.traffic(i, telemetry.ReceivedPackets, telemetry.ReceivedBytes), r.traffic(i, telemetry.ForwardedPackets, telemetry.ForwardedBytes)
-}
-
-func (r rates) traffic(i int, packets, bytes *telemetry.Metric) traffic {
-	return traffic{r.perSecond(i, packets), r.perSecond(i, bytes)}
 }
 
 // perSecond is the rate of one counter of port i.

@@ -63,12 +63,6 @@ is also made if the gateway doesn't answer.`,
 					return seeHelp(c, fmt.Errorf("show tech writes an archive, once, and has no --%s; leave it out", name))
 				}
 			}
-			socket, err := f.where(c)
-			if err != nil {
-				return err
-			}
-			ctx, stop := untilStopped()
-			defer stop()
 			name := "cnpgate-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
 			if len(args) > 0 {
 				name = args[0]
@@ -76,17 +70,19 @@ is also made if the gateway doesn't answer.`,
 			if name == "-" && isTerminal(c.OutOrStdout()) {
 				return errors.New("- would write an archive to a terminal; expected a pipe or a file")
 			}
-			if name == "-" {
-				return writeTech(ctx, api.NewClient(socket), c.OutOrStdout(), time.Now())
-			}
-			file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return fmt.Errorf("%w; expected a file that doesn't exist, or -", err)
-			}
-			if err := errors.Join(writeTech(ctx, api.NewClient(socket), file, time.Now()), file.Close()); err != nil {
-				return errors.Join(err, os.Remove(name))
-			}
-			return printLine(c, nil, "wrote "+name)
+			return f.ask(c, func(ctx context.Context, client *api.Client) error {
+				if name == "-" {
+					return writeTech(ctx, client, c.OutOrStdout(), time.Now())
+				}
+				file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				if err != nil {
+					return fmt.Errorf("%w; expected a file that doesn't exist, or -", err)
+				}
+				if err := errors.Join(writeTech(ctx, client, file, time.Now()), file.Close()); err != nil {
+					return errors.Join(err, os.Remove(name))
+				}
+				return printLine(c, nil, "wrote "+name)
+			})
 		},
 	}
 	return asksGateway(c)

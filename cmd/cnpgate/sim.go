@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -108,10 +109,10 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if err := simulate(ctx, c.ErrOrStderr(), runs, f.cores); err != nil {
-		files.outputs().discard()
+		files.discard()
 		return err
 	}
-	if err := files.finish(); err != nil {
+	if err := files.end(); err != nil {
 		return err
 	}
 	if f.output == "json" {
@@ -206,23 +207,18 @@ func (f *simFlags) ofResponses(s *scenario.Scenario, swept []scenario.Setting) (
 	for _, r := range s.Responses {
 		names = append(names, r.String())
 	}
-	wanted := map[string]bool{}
 	for _, name := range f.responses {
-		wanted[name] = true
+		if err := yamldoc.CheckWord(name, names); err != nil {
+			return nil, fmt.Errorf("--response, of this scenario: %w", err)
+		}
 	}
 	label := make([]string, len(swept))
 	for i, o := range swept {
 		label[i] = o.Key + "=" + o.Value
 	}
 	for _, r := range s.Responses {
-		if len(f.responses) == 0 || wanted[r.String()] {
+		if len(f.responses) == 0 || slices.Contains(f.responses, r.String()) {
 			runs = append(runs, &simRun{scenario: s, swept: strings.Join(label, " "), response: r})
-			delete(wanted, r.String())
-		}
-	}
-	for _, name := range f.responses {
-		if wanted[name] {
-			return nil, fmt.Errorf("--response, of this scenario: %w", yamldoc.CheckWord(name, names))
 		}
 	}
 	return runs, nil

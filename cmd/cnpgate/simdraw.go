@@ -68,10 +68,8 @@ func (f *simFlags) drawnResponses() ([]scenario.Response, error) {
 		if err := yamldoc.CheckWord(name, known); err != nil {
 			return nil, fmt.Errorf("--response, of drawn networks: %w", err)
 		}
-		for r := scenario.ECN; r <= scenario.StandardCNP; r++ {
-			if r.String() == name && !slices.Contains(all, r) {
-				all = append(all, r)
-			}
+		if r := scenario.ECN + scenario.Response(slices.Index(responses(), name)); !slices.Contains(all, r) {
+			all = append(all, r)
 		}
 	}
 	return all, nil

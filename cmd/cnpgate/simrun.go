@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/sim"
-	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
 var errInterrupted = &exitError{errors.New("interrupted by a signal"), interrupted}
@@ -102,59 +101,42 @@ func (b *bar) end() {
 	}
 }
 
-// simFile is a file with the results of a run.
-type simFile struct {
-	run   *simRun
-	write func(io.Writer, *scenario.Outcome) error
-	*output
+// simFiles are the files to write, with what writes each.
+type simFiles struct {
+	outputs
+	write []func(io.Writer) error
 }
-
-// simFiles are the files to write.
-type simFiles []simFile
 
 // openFiles opens the time series and the plots of all runs of a scenario.
-func (f *simFlags) openFiles(ctx context.Context, name string, runs []*simRun) (simFiles, error) {
-	var files simFiles
+func (f *simFlags) openFiles(ctx context.Context, name string, runs []*simRun) (files simFiles, err error) {
 	for _, r := range runs {
-		for _, kind := range []struct {
-			flag, prefix, suffix string
-			write                func(io.Writer, *scenario.Outcome) error
-		}{
-			{"--csv", f.csv, ".csv", func(w io.Writer, o *scenario.Outcome) error { return o.WriteCSV(w) }},
-			{"--svg", f.svg, ".svg", func(w io.Writer, o *scenario.Outcome) error { return writeSVG(w, o, f.senders) }},
-		} {
-			if kind.prefix != "" {
-				files = append(files, simFile{r, kind.write, &output{flag: kind.flag, path: kind.prefix + "-" + r.label() + kind.suffix}})
-			}
+		if f.csv != "" {
+			files.outputs = append(files.outputs, &output{flag: "--csv", path: f.csv + "-" + r.label() + ".csv"})
+			files.write = append(files.write, func(w io.Writer) error { return r.outcome.WriteCSV(w) })
+		}
+		if f.svg != "" {
+			files.outputs = append(files.outputs, &output{flag: "--svg", path: f.svg + "-" + r.label() + ".svg"})
+			files.write = append(files.write, func(w io.Writer) error { return writeSVG(w, r.outcome, f.senders) })
 		}
 	}
-	if err := distinct([]input{{"SCENARIO.yaml", name}}, files.outputs()); err != nil {
-		return nil, err
+	if err := distinct([]input{{"SCENARIO.yaml", name}}, files.outputs); err != nil {
+		return files, err
 	}
-	return files, files.outputs().open(ctx)
+	return files, files.open(ctx)
 }
 
-func (files simFiles) outputs() outputs {
-	all := make(outputs, len(files))
-	for i := range files {
-		all[i] = files[i].output
-	}
-	return all
-}
-
-// finish writes the files, and gives them their final names once all are complete.
-func (files simFiles) finish() error {
-	all := files.outputs()
-	for _, f := range files {
-		if err := f.write(f.writer(), f.run.outcome); err != nil {
-			all.discard()
+// end writes the files, and gives them their final names once all are complete.
+func (files simFiles) end() error {
+	for i, o := range files.outputs {
+		if err := files.write[i](o.writer()); err != nil {
+			files.discard()
 			return err
 		}
 	}
-	if err := all.finish(); err != nil {
+	if err := files.finish(); err != nil {
 		return err
 	}
-	return all.rename()
+	return files.rename()
 }
 
 // label distinguishes a run from the others in file names.

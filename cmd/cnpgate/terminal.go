@@ -166,30 +166,17 @@ func hung(line string, columns int) string {
 
 // filled breaks the lines of paragraphs anew, and those of tables that are too long.
 func filled(text string, columns int) string {
-	var out strings.Builder
-	at := 0 // column
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || strings.HasPrefix(line, " ") {
-			if at > 0 {
-				out.WriteByte('\n')
-			}
-			out.WriteString(hung(line, columns) + "\n")
-			at = 0
+	var out, paragraph strings.Builder
+	for line := range strings.SplitSeq(text+"\n", "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph.WriteString(line + " ")
 			continue
 		}
-		for _, word := range strings.Fields(line) {
-			length := len([]rune(word))
-			switch {
-			case at > 0 && at+1+length > columns:
-				out.WriteByte('\n')
-				at = 0
-			case at > 0:
-				out.WriteByte(' ')
-				at++
-			}
-			out.WriteString(word)
-			at += length
+		if paragraph.Len() > 0 {
+			out.WriteString(broken("", "", paragraph.String(), columns))
+			paragraph.Reset()
 		}
+		out.WriteString(hung(line, columns) + "\n")
 	}
 	return strings.TrimRight(out.String(), "\n")
 }

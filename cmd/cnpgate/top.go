@@ -157,16 +157,14 @@ func (f *topFlags) follow(ctx context.Context, to io.Writer, s *screen, keys <-c
 
 // press obeys a key; true to quit.
 func (f *topFlags) press(key byte) (quit bool) {
-	const ctrlC = 3
-	switch key {
-	case 'q', 'Q', ctrlC:
-		return true
-	case 'p', 'u', 's', 'f':
-		f.by = map[byte]string{'p': "port", 'u': "queue", 's': "sender", 'f': "flow"}[key]
-	case 'r', 'd', 'n', 'a':
-		f.sort = map[byte]string{'r': "rate", 'd': "queue", 'n': "notified", 'a': "name"}[key]
+	const ctrlC = "\x03"
+	if at := strings.IndexByte("pusf", key); at >= 0 {
+		f.by = topKinds[at]
 	}
-	return false
+	if at := strings.IndexByte("rdna", key); at >= 0 {
+		f.sort = topSorts[at]
+	}
+	return strings.IndexByte("qQ"+ctrlC, key) >= 0
 }
 
 // show prints a view, or replaces the one on the screen.
@@ -201,7 +199,7 @@ func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
 	return s.draw(text.String())
 }
 
-// topSorts and topKinds are the words of top's flags, topValues are what the API sorts by.
+// topSorts and topKinds are the words of top's flags, in the order of their keys, topValues are what the API sorts by.
 var (
 	topSorts  = []string{"rate", "queue", "notified", "name"}
 	topValues = map[string]string{"rate": "rate", "queue": "queued", "notified": "notifications", "name": "rate"}
@@ -233,30 +231,31 @@ func (v *topView) print(out io.Writer, kind string, most, width int) error {
 		return err
 	}
 	if kind != "port" {
-		if err := v.table(to, "port", narrow, len(v.Ports)).Flush(); err != nil {
+		ports, _ := v.table(to, "port", narrow, len(v.Ports))
+		if err := ports.Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintln(to)
 	}
-	t := v.table(to, kind, narrow, most)
+	t, all := v.table(to, kind, narrow, most)
 	err := t.Flush()
-	if all := map[string]int{"port": len(v.Ports), "queue": len(v.Queues), "sender": v.allSenders, "flow": v.allFlows}[kind]; err == nil && all > most {
+	if err == nil && all > most {
 		_, err = fmt.Fprintf(to, "and %d others\n", all-most)
 	}
 	return err
 }
 
-// table is that of one kind, of at most so many rows.
-func (v *topView) table(to io.Writer, kind string, narrow bool, most int) *table {
+// table is that of one kind, of at most so many rows, of which there are all.
+func (v *topView) table(to io.Writer, kind string, narrow bool, most int) (t *table, all int) {
 	switch kind {
 	case "port":
-		return topTable(to, portsOfTop, v.Ports, narrow, most)
+		return topTable(to, portsOfTop, v.Ports, narrow, most), len(v.Ports)
 	case "queue":
-		return topTable(to, queuesOfTop, v.Queues, narrow, most)
+		return topTable(to, queuesOfTop, v.Queues, narrow, most), len(v.Queues)
 	case "sender":
-		return topTable(to, sendersOfTop, v.Senders, narrow, most)
+		return topTable(to, sendersOfTop, v.Senders, narrow, most), v.allSenders
 	}
-	return topTable(to, flowsOfTop, v.Flows, narrow, most)
+	return topTable(to, flowsOfTop, v.Flows, narrow, most), v.allFlows
 }
 
 func topTable[T any](to io.Writer, of *columns.Table[T], rows []T, narrow bool, most int) *table {

@@ -166,9 +166,9 @@ func compare(before, now *reading) *topView {
 	suppressed := telemetry.Reading{By: map[string]uint64{}}
 	for i := range now.counters.Ports {
 		p := &now.counters.Ports[i]
-		rx, tx := r.of(i)
+		rx, tx := 8*r.perSecond(i, telemetry.ReceivedBytes), 8*r.perSecond(i, telemetry.ForwardedBytes)
 		port := topPort{
-			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Load: partOf(8*tx.bytesPS, p.RateBps), Queued: p.DepthBytes, Problem: now.health.Problems[p.Name],
+			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: rx, TX: tx, Load: partOf(tx, p.RateBps), Queued: p.DepthBytes, Problem: now.health.Problems[p.Name],
 			Notified: r.perSecond(i, telemetry.NotificationsSent) + r.perSecond(i, telemetry.NotificationsObserved),
 			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets) + r.perSecond(i, telemetry.ECNObservedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
 		}
@@ -216,38 +216,42 @@ func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue
 	return out
 }
 
+// flowCounts are what was counted of a flow.
+type flowCounts struct{ notified, marked uint64 }
+
+// countsOf joins what workers have counted of flows.
+func countsOf(flows []api.Flow) map[flowName]flowCounts {
+	all := map[flowName]flowCounts{}
+	for i := range flows {
+		f := &flows[i]
+		c := all[nameOf(f)]
+		all[nameOf(f)] = flowCounts{c.notified + sum(f.Notifications), c.marked + f.ECNMarked}
+	}
+	return all
+}
+
 // flowsOf joins the records that workers have of a flow, and adds what has changed and how its sender reacted.
 func flowsOf(before, now *reading, reactions map[flowName]*report.EpisodeFlow) []topFlow {
-	old := map[flowName][2]uint64{} // notifications and marks
-	for i := range before.flows.Flows {
-		f := &before.flows.Flows[i]
-		n := old[nameOf(f)]
-		old[nameOf(f)] = [2]uint64{n[0] + sum(f.Notifications), n[1] + f.ECNMarked}
-	}
-	place, out, counts := map[flowName]int{}, []topFlow{}, map[flowName][2]uint64{}
+	was, is := countsOf(before.flows.Flows), countsOf(now.flows.Flows)
+	place, out := map[flowName]int{}, []topFlow{}
 	for i := range now.flows.Flows {
 		f := &now.flows.Flows[i]
 		name := nameOf(f)
-		at, known := place[name]
-		if !known {
-			at = len(out)
-			place[name] = at
+		if _, known := place[name]; !known {
+			place[name] = len(out)
 			row := topFlow{Source: f.SourceIP, Place: name.place, Destination: f.DestinationIP, DestinationQP: f.DestinationQP}
-			name.port = ""
-			row.Reaction = reactionIn(reactions[name])
+			if old, known := was[name]; known {
+				row.Notified, row.Marked = since(before, now, old.notified, is[name].notified), since(before, now, old.marked, is[name].marked)
+			}
+			anywhere := name
+			anywhere.port = ""
+			row.Reaction = reactionIn(reactions[anywhere])
 			out = append(out, row)
 		}
-		row, name := &out[at], nameOf(f)
+		row := &out[place[name]]
 		row.Queued += f.QueuedBytes
 		if f.RateBPS != nil {
 			row.Rate += *f.RateBPS
-		}
-		c := counts[name]
-		counts[name] = [2]uint64{c[0] + sum(f.Notifications), c[1] + f.ECNMarked}
-	}
-	for name, at := range place {
-		if was, known := old[name]; known {
-			out[at].Notified, out[at].Marked = since(before, now, was[0], counts[name][0]), since(before, now, was[1], counts[name][1])
 		}
 	}
 	return out

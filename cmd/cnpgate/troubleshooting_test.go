@@ -125,8 +125,8 @@ func tracedPacket(t *testing.T, cfg *config.Config, r *trace.PacketRecord) strin
 		t.Fatal(err)
 	}
 	defer file.Close()
-	w := capture.NewWriter(file, "test")
-	if err := w.Begin(); err != nil {
+	w, err := capture.NewWriter(file, "test")
+	if err != nil {
 		t.Fatal(err)
 	}
 	p := report.MakePacket(cfg, 0, r, true)

@@ -213,11 +213,30 @@ func (f *textFlag) Set(text string) error {
 	return f.read(text)
 }
 
+// valueFlag is a flag whose text sets a value; text is that of the default.
+func valueFlag[T any](to *T, text, kind string, read func(text string) (T, error)) *textFlag {
+	return &textFlag{text, kind, func(text string) (err error) {
+		*to, err = read(text)
+		return err
+	}}
+}
+
 // checkedFlag is a flag whose text is also checked.
 func checkedFlag(value *string, check func(text string) error) *textFlag {
-	return &textFlag{*value, "string", func(text string) error {
-		*value = text
-		return check(text)
+	return valueFlag(value, *value, "string", func(text string) (string, error) { return text, check(text) })
+}
+
+// listFlag is a flag whose texts, divided by commas, are added to a list.
+func listFlag[T any](to *[]T, read func(text string) (T, error)) *textFlag {
+	return &textFlag{kind: "strings", read: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			value, err := read(one)
+			if err != nil {
+				return err
+			}
+			*to = append(*to, value)
+		}
+		return nil
 	}}
 }
 
@@ -235,8 +254,16 @@ func parseHost(text string) (netip.Addr, error) {
 	return a, fmt.Errorf("%q is not an address; expected one such as 10.1.0.1", text)
 }
 
-// sameVersion refuses two hosts that can't send to each other.
-func sameVersion(a, b netip.Addr) error {
+// checkHosts refuses what isn't the addresses of two hosts that can send to each other.
+func checkHosts(source, destination string) error {
+	a, err := parseHost(source)
+	if err != nil {
+		return err
+	}
+	b, err := parseHost(destination)
+	if err != nil {
+		return err
+	}
 	if a.Is4() != b.Is4() {
 		return fmt.Errorf("%v and %v are of two IP versions; expected addresses of one", a, b)
 	}
@@ -253,19 +280,6 @@ func hosts(text string) (netip.Prefix, error) {
 		err = fmt.Errorf("%w, or an address alone", err)
 	}
 	return p, err
-}
-
-// prefixes reads the prefixes that a flag is given.
-func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix // nil if there are none
-	for _, text := range texts {
-		p, err := yamldoc.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }
 
 // wordFlag adds a flag that takes one of some words, which the shell completes.

@@ -107,16 +107,16 @@ func (s *flows) list(r *request) (any, error) {
 	if f.sort != "" {
 		return s.rank(r, f)
 	}
+	rates, leave, err := s.sample(r, f)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	out := newFlowWriter(r, "flows", f)
 	out.describe = func(worker int, c *dataplane.FlowRecord) any {
-		return makeFlow(s.ports[c.Key.Port], c, out.rates.of(worker, c))
+		return makeFlow(s.ports[c.Key.Port], c, rates.of(worker, c))
 	}
 	if f.interval > 0 {
-		leave, err := s.sample(r, f, &out.rates)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
 		out.end = time.Now().Add(s.ratesTime)
 	}
 	return nil, s.write(r, out)
@@ -258,7 +258,6 @@ type flowWriter struct {
 	limit    uint64 // 0: none
 	wants    func(*dataplane.FlowRecord) bool
 	describe func(worker int, c *dataplane.FlowRecord) any
-	rates    rates     // none, unless rates are wanted
 	end      time.Time // when the client must have read the answer; zero: no limit
 	n        uint64    // written
 	more     bool      // the limit left some out

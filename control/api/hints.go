@@ -27,17 +27,17 @@ type direction struct {
 }
 
 // directions are the two directions of a pair, each with its source QP.
-func directions(p config.QPPair) [2]struct {
-	direction
-	sourceQP uint32
-} {
-	return [2]struct {
-		direction
-		sourceQP uint32
-	}{
+func directions(p config.QPPair) [2]sourced {
+	return [2]sourced{
 		{direction{p.Source, p.Destination, p.DestinationQP, p.Tags, p.Tunnel}, p.SourceQP},
 		{direction{p.Destination, p.Source, p.SourceQP, p.Tags, p.Tunnel}, p.DestinationQP},
 	}
+}
+
+// sourced is a direction with its source QP.
+type sourced struct {
+	direction
+	sourceQP uint32
 }
 
 // hints are the hints of host agents since the gateway's start. A hint replaces those that contradict it: QPs are reused, and an

@@ -126,14 +126,11 @@ func (s *flows) rank(r *request, f *filter) (any, error) {
 
 // measured calls do for each flow that a filter selects, with its rate if the filter has an interval.
 func (s *flows) measured(r *request, f *filter, do func(worker int, c *dataplane.FlowRecord, rate *uint64)) error {
-	var rates rates
-	if f.interval > 0 {
-		leave, err := s.sample(r, f, &rates)
-		if err != nil {
-			return err
-		}
-		defer leave()
+	rates, leave, err := s.sample(r, f)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	return s.each(r, time.Time{}, &dataplane.Snapshot{}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
 		for i := range flows {
 			if c := &flows[i]; f.wants(c) {

@@ -50,15 +50,18 @@ const turnTime = 30 * time.Second
 // ratesTime is how long a client may take to read an answer with rates: a slow one must not keep others from measuring.
 const ratesTime = time.Minute
 
-// sample notes the flows that a filter selects, and waits for the filter's interval. As this takes 24 bytes per flow, only one request does it at a time,
-// until leave.
-func (s *flows) sample(r *request, f *filter, rates *rates) (leave func(), err error) {
+// sample notes the flows that a filter selects, and waits for the filter's interval, if it has one. As this takes 24 bytes per flow, only one request does it at
+// a time, until leave.
+func (s *flows) sample(r *request, f *filter) (rates rates, leave func(), err error) {
+	if f.interval == 0 {
+		return nil, func() {}, nil
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), turnTime)
 	defer cancel()
 	select {
 	case s.sampling <- struct{}{}:
 	case <-ctx.Done():
-		return nil, failed(http.StatusServiceUnavailable, "another request is measuring rates; try again, or leave out interval")
+		return nil, nil, failed(http.StatusServiceUnavailable, "another request is measuring rates; try again, or leave out interval")
 	}
 	leave = func() { <-s.sampling }
 	err = s.each(r, time.Time{}, &dataplane.Snapshot{}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
@@ -77,9 +80,9 @@ func (s *flows) sample(r *request, f *filter, rates *rates) (leave func(), err e
 	}
 	if err != nil {
 		leave()
-		return nil, err
+		return nil, nil, err
 	}
-	return leave, nil
+	return rates, leave, nil
 }
 
 // pause waits for a time, or until the context ends.

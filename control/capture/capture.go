@@ -15,26 +15,19 @@ import (
 
 // Writer writes one file. It flushes every packet, so that a reader at the other end of a pipe gets it at once.
 type Writer struct {
-	to            io.Writer
-	application   string
 	ng            *pcapgo.NgWriter
 	interfaces    map[string]int // by port that notifications leave by, or packets arrive by
 	written, lost uint64
 }
 
-// NewWriter makes a writer; the file's header names the application. Nothing is written before Begin.
-func NewWriter(to io.Writer, application string) *Writer {
-	return &Writer{to: to, application: application, interfaces: map[string]int{}}
-}
-
-// Begin writes the file's header. A file without packets has one interface, which belongs to no port.
-func (w *Writer) Begin() (err error) {
-	all := iface("cnpgate", "all notifications of the gateway")
-	section := pcapgo.NgSectionInfo{Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: w.application}
-	if w.ng, err = pcapgo.NewNgWriterInterface(w.to, all, pcapgo.NgWriterOptions{SectionInfo: section}); err != nil {
-		return err
+// NewWriter begins a file whose header names the application. Without packets it has one interface, which belongs to no port.
+func NewWriter(to io.Writer, application string) (*Writer, error) {
+	section := pcapgo.NgSectionInfo{Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: application}
+	ng, err := pcapgo.NewNgWriterInterface(to, iface("cnpgate", "all notifications of the gateway"), pcapgo.NgWriterOptions{SectionInfo: section})
+	if err != nil {
+		return nil, err
 	}
-	return w.ng.Flush()
+	return &Writer{ng: ng, interfaces: map[string]int{}}, ng.Flush()
 }
 
 func iface(name, description string) pcapgo.NgInterface {
@@ -82,11 +75,8 @@ func (w *Writer) Written() uint64 { return w.written }
 // Losses is the number of frames that could not be captured.
 func (w *Writer) Losses() uint64 { return w.lost }
 
-// End ends the file with the numbers of packets and losses. Without Begin, it does nothing.
+// End ends the file with the numbers of packets and losses.
 func (w *Writer) End() error {
-	if w.ng == nil {
-		return nil
-	}
 	stats := pcapgo.NgInterfaceStatistics{LastUpdate: time.Now(), PacketsReceived: w.written + w.lost, PacketsDropped: w.lost}
 	if err := w.ng.WriteInterfaceStats(0, stats); err != nil {
 		return err

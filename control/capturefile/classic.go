@@ -11,10 +11,8 @@ import (
 // classic reads the frames of a pcap file (draft-ietf-opsawg-pcap). Unlike pcapgo's reader it takes records with more bytes than the frame had on the wire,
 // which some tools write.
 type classic struct {
-	from  *input
-	order binary.ByteOrder
-	units int64 // ns, of the fraction of a second
-	link  layers.LinkType
+	stream
+	units int64  // ns, of the fraction of a second
 	snap  uint32 // bytes of a frame that may be recorded, as the file says
 	near  int64  // time of the latest record, ns since 1970; 0: there is none
 	extra int    // bytes behind a record's header (Alexey Kuznetzov's format)
@@ -32,7 +30,7 @@ const (
 
 // newClassic reads the file's header, which begins with a magic number.
 func newClassic(from *input) (*classic, error) {
-	r := &classic{from: from, units: 1000}
+	r := &classic{stream: stream{from: from}, units: 1000}
 	b, err := from.Peek(fileHeader)
 	if err != nil {
 		return nil, err
@@ -72,11 +70,6 @@ func orderOf(b []byte) binary.ByteOrder {
 	}
 	return nil
 }
-
-// linkType is that of all frames.
-func (r *classic) linkType() layers.LinkType { return r.link }
-
-func (r *classic) byteOrder() binary.ByteOrder { return r.order }
 
 // next reads a frame.
 func (r *classic) next(to *record) error {

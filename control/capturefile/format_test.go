@@ -35,7 +35,7 @@ func TestCutAnywhere(t *testing.T) {
 				t.Fatalf("%s: %d of %d bytes have %d frames, and one byte less has %d", name, n, len(stream), len(lengths), before)
 			}
 			before = len(lengths)
-			cut := (*capturefile.Truncated)(nil)
+			cut := (*capturefile.Cut)(nil)
 			switch {
 			case errors.Is(err, io.EOF) && !errors.As(err, &cut):
 			case len(lengths) > 0 && !capturefile.Ends(err):

@@ -14,10 +14,8 @@ import (
 // pcapng reads the frames of a pcapng stream (draft-ietf-opsawg-pcapng), of all its sections. It keeps nothing but the times' resolution of each interface,
 // and skips what else there is, so its memory is bounded whatever the stream has.
 type pcapng struct {
-	from       *input
-	order      binary.ByteOrder
-	link       layers.LinkType // of the first interface, then of the latest frame
-	linked     bool
+	stream
+	linked     bool          // link is known
 	interfaces []description // of the section
 	section    int
 }
@@ -70,7 +68,7 @@ var errFields = errors.New("a block is shorter than its fields")
 
 // newPcapng reads up to the first interface.
 func newPcapng(from *input) (*pcapng, error) {
-	r := &pcapng{from: from, order: binary.LittleEndian}
+	r := &pcapng{stream: stream{from: from, order: binary.LittleEndian}}
 	for !r.linked {
 		kind, body, err := r.block(&record{})
 		if err == nil {
@@ -82,12 +80,6 @@ func newPcapng(from *input) (*pcapng, error) {
 	}
 	return r, nil
 }
-
-// linkType is that of the latest frame, before the first that of the first interface.
-func (r *pcapng) linkType() layers.LinkType { return r.link }
-
-// byteOrder is that of the section.
-func (r *pcapng) byteOrder() binary.ByteOrder { return r.order }
 
 // block reads a block, and adds its size to that of the record. The body, what is between its two lengths, is valid until the next one is read; of a block
 // that is skipped it is nil.

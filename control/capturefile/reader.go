@@ -44,17 +44,16 @@ type Reader struct {
 	input     *input
 	source    source
 	record    record // the latest one
-	ng        bool   // source is a *pcapng
 	scratch   []byte
 	first     int64 // ns since 1970
 	latest    int64
-	appended  int      // files behind the first one
-	jumps     int      // times when the clock went far ahead, or nothing was captured
-	backwards int      // frames with earlier timestamps than a frame before them
-	raw       int64    // the latest time, as the file has it
-	ended     int64    // that of the latest frame
-	shift     int64    // ns that are added to times
-	damage    *Damaged // the first damaged record behind which others were found
+	appended  int    // files behind the first one
+	jumps     int    // times when the clock went far ahead, or nothing was captured
+	backwards int    // frames with earlier timestamps than a frame before them
+	raw       int64  // the latest time, as the file has it
+	ended     int64  // that of the latest frame
+	shift     int64  // ns that are added to times
+	damage    string // the first damaged record behind which others were found
 	damages   int
 	leftOut   int // bytes between them
 	places    places
@@ -66,6 +65,17 @@ type Reader struct {
 	// corrections of the times of a sorted capture, by place.
 	corrections []*correction
 }
+
+// stream is what sources of all formats have.
+type stream struct {
+	from  *input
+	order binary.ByteOrder // of the file, or the section
+	link  layers.LinkType  // of the latest frame; before the first, of the first interface
+}
+
+func (s *stream) linkType() layers.LinkType { return s.link }
+
+func (s *stream) byteOrder() binary.ByteOrder { return s.order }
 
 // source reads the records of a file.
 type source interface {
@@ -125,7 +135,7 @@ func (c *Reader) open() (err error) {
 
 func (c *Reader) fail(err error) error { return fmt.Errorf("capture %s: %w", c.name, err) }
 
-// Next reads a frame. It returns io.EOF after the last, *Truncated if the capture ends within a frame.
+// Next reads a frame. It returns io.EOF after the last, *Cut if the rest is missing or damaged.
 func (c *Reader) Next() (Frame, error) {
 	if c.window != nil {
 		return c.sorted()
@@ -144,7 +154,7 @@ func (c *Reader) next() (Frame, error) {
 	case c.input.failed() != nil:
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, c.input.failed()))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Frame{}, &Truncated{Name: c.name, Frame: c.Frames + 1, Have: c.input.position() - start, Size: r.size}
+		return Frame{}, c.truncated(c.input.position()-start, r.size)
 	case errors.Is(err, io.EOF):
 		return Frame{}, io.EOF
 	case c.Frames > 0:
@@ -241,9 +251,7 @@ func (c *Reader) Warnings() []string {
 		}
 	}
 	warn(c.Frames == 0, "it holds no frames")
-	if d := c.damage; d != nil {
-		warn(true, "damaged places: %d, the first at frame %d, near byte %d: %v; bytes left out: %d; frames in them count as not captured", c.damages, d.Frame, d.At, d.Err, c.leftOut)
-	}
+	warn(c.damages > 0, "damaged places: %d, the first at %s; bytes left out: %d; frames in them count as not captured", c.damages, c.damage, c.leftOut)
 	warn(c.appended > 0, "%d more files follow the first one in it", c.appended)
 	if f, ok := c.source.(*classic); ok {
 		warn(f.misnamed, "its times are in nanoseconds, although its header says microseconds (0xa1b2c3d4, not 0xa1b23c4d)")
@@ -271,50 +279,35 @@ const longPause = int64(10 * time.Minute)
 // Resumed reports whether records that can't be read were left out so far.
 func (c *Reader) Resumed() bool { return c.damages > 0 }
 
-// Damaged is the error for a capture with a record that can't be read. What came before it can be used.
-type Damaged struct {
-	Name  string // of the capture
-	Frame int    // the damaged one; 1 is the first
-	At    int    // bytes of the uncompressed capture in front of it
-	Err   error
+// Cut is the error for a capture whose rest is missing or can't be read. What came before it can be used.
+type Cut struct {
+	error
+	Damaged bool // it is there, and can't be read
+}
+
+func (c *Cut) Unwrap() error { return c.error }
+
+// Ends reports whether an error is only a Cut.
+func Ends(err error) bool { return errors.As(err, new(*Cut)) }
+
+// place says where a record is that can't be read, and why, by the position of the input.
+func (c *Reader) place(at int, err error) error {
+	return fmt.Errorf("frame %d, near byte %d: %w", c.Frames+1, at, err)
 }
 
 // damaged is the error for a record at a position of the input.
-func (c *Reader) damaged(at int, err error) *Damaged {
-	return &Damaged{Name: c.name, Frame: c.Frames + 1, At: at, Err: err}
+func (c *Reader) damaged(at int, err error) error {
+	return &Cut{c.fail(fmt.Errorf("it is damaged: %w; frames read: %d, and nothing of what follows", c.place(at, err), c.Frames)), true}
 }
 
-func (d *Damaged) Error() string {
-	return fmt.Sprintf("capture %s: it is damaged: frame %d, near byte %d: %v; frames read: %d, and nothing of what follows", d.Name, d.Frame, d.At, d.Err, d.Frame-1)
-}
-
-func (d *Damaged) Unwrap() error { return d.Err }
-
-// Truncated is the error for a capture that ends within a frame.
-type Truncated struct {
-	Name  string // of the capture
-	Frame int    // the incomplete one; 1 is the first
-	Have  int    // bytes present of its record: the record's header and the frame
-	Size  int    // bytes that the record should have; 0: not known
-}
-
-func (t *Truncated) Error() string {
-	missing := fmt.Sprintf("it ends at byte %d of a record of unknown size", t.Have)
+// truncated is the error for a record of so many bytes, 0 if that isn't known, of which fewer are there.
+func (c *Reader) truncated(have, size int) error {
+	missing := fmt.Sprintf("it ends at byte %d of a record of unknown size", have)
 	switch {
-	case t.Have == 0: // whole records, so it is what has them that isn't whole
+	case have == 0: // whole records, so it is what has them that isn't whole
 		missing = "its compressed data is not whole, or something else follows it"
-	case t.Size > t.Have:
-		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", t.Frame, t.Have, t.Size)
+	case size > have:
+		missing = fmt.Sprintf("the record of frame %d has %d of %d bytes", c.Frames+1, have, size)
 	}
-	return fmt.Sprintf("capture %s: it is cut short: %s; frames read: %d", t.Name, missing, t.Frame-1)
-}
-
-// Ends reports whether an error says only that the rest of a capture is missing or damaged: *Truncated or *Damaged.
-func Ends(err error) bool {
-	if err == nil {
-		return false
-	}
-	var cut *Truncated
-	var damaged *Damaged
-	return errors.As(err, &cut) || errors.As(err, &damaged)
+	return &Cut{c.fail(fmt.Errorf("it is cut short: %s; frames read: %d", missing, c.Frames)), false}
 }

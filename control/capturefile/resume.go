@@ -34,10 +34,9 @@ func (c *Reader) resume(damage error) bool {
 	if errors.Is(damage, io.ErrUnexpectedEOF) {
 		damage = errors.New("its record is longer than the rest of the capture")
 	}
-	if c.damage == nil {
-		c.damage = c.damaged(start, damage)
+	if c.damages++; c.damages == 1 {
+		c.damage = c.place(start, damage).Error()
 	}
-	c.damages++
 	c.leftOut += c.input.position() - start
 	return true
 }

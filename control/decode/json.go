@@ -2,128 +2,89 @@ package decode
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 )
 
-// object is a JSON object that preserves the order of its members.
-type object struct {
-	bytes.Buffer
-	err error
+// object is a JSON object that keeps the order of its members.
+type object []member
+
+type member struct {
+	key   string // a name of this package, which needs no escape
+	value any
 }
 
-func (o *object) member(key string, value any) {
-	b, err := json.Marshal(value)
-	if err != nil {
-		o.err = err
-		return
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, m := range o {
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(fmt.Appendf(text, `"%s":`, m.key), value...)
 	}
-	o.raw(key, b)
-}
-
-// raw adds a member whose value is JSON already.
-func (o *object) raw(key string, value []byte) {
-	separator := byte(',')
-	if o.Len() == 0 {
-		separator = '{'
-	}
-	o.WriteByte(separator)
-	o.WriteByte('"')
-	o.WriteString(key) // keys are names of this package, which need no escape
-	o.WriteString(`":`)
-	o.Write(value)
-}
-
-// closed is the complete object.
-func (o *object) closed() []byte {
-	if o.Len() == 0 {
-		o.WriteByte('{')
-	}
-	o.WriteByte('}')
-	return o.Bytes()
+	return append(text, '}'), nil
 }
 
 // jsonRecord prints a record as an object on a line.
 func jsonRecord(w *bufio.Writer, r *Record) error {
-	var o object
-	o.member("frame", r.Frame)
-	o.member("time", r.Time.Format(timeLayout))
-	o.member("since_first_ns", r.Since.Nanoseconds())
-	if r.Packet == "" {
-		o.member("kind", r.name())
-	} else {
-		o.member("packet", r.Packet)
+	named := "kind"
+	if r.Packet != "" {
+		named = "packet"
 	}
-	o.member("source", r.Source)
-	o.member("destination", r.Destination)
+	o := object{
+		{"frame", r.Frame}, {"time", r.Time.Format(timeLayout)}, {"since_first_ns", r.Since.Nanoseconds()}, {named, r.name()}, {"source", r.Source}, {"destination", r.Destination},
+	}
 	switch {
 	case r.Malformed != "":
-		o.member("malformed", r.Malformed)
+		o = append(o, member{"malformed", r.Malformed})
 	case r.IGP != "" || r.Packet != "":
+	case r.Reason != cnpdec.Accepted:
+		o = append(o, member{"accepted", false}, member{"reason", r.Reason.String()}, member{"explanation", r.Reason.Explain()})
 	default:
-		o.member("accepted", r.Reason == cnpdec.Accepted)
-		if r.Reason != cnpdec.Accepted {
-			o.member("reason", r.Reason.String())
-			o.member("explanation", r.Reason.Explain())
-		}
+		o = append(o, member{"accepted", true})
 	}
-	layers(&o, r.Layers)
-	if len(r.Comments) > 0 {
-		o.member("comments", r.Comments)
-	}
-	if o.err != nil {
-		return o.err
-	}
-	_, err := w.Write(append(o.closed(), '\n'))
-	return err
-}
-
-// layers adds a member for each layer, and an array for those of a list.
-func layers(o *object, all []Layer) {
-	for i := 0; i < len(all); i++ {
-		l := &all[i]
+	for i := 0; i < len(r.Layers); i++ {
+		l := &r.Layers[i]
 		if !l.List {
-			o.raw(l.Key, l.json(o))
+			o = append(o, member{l.Key, l.object()})
 			continue
 		}
-		list := append([]byte{'['}, l.json(o)...)
-		for ; i+1 < len(all) && all[i+1].Key == l.Key; i++ {
-			list = append(append(list, ','), all[i+1].json(o)...)
+		list := []object{l.object()}
+		for ; i+1 < len(r.Layers) && r.Layers[i+1].Key == l.Key; i++ {
+			list = append(list, r.Layers[i+1].object())
 		}
-		o.raw(l.Key, append(list, ']'))
+		o = append(o, member{l.Key, list})
 	}
+	if len(r.Comments) > 0 {
+		o = append(o, member{"comments", r.Comments})
+	}
+	return json.NewEncoder(w).Encode(o)
 }
 
-// json is the layer as an object; o takes errors.
-func (l *Layer) json(o *object) []byte {
-	var inner object
+func (l *Layer) object() (o object) {
 	for _, f := range l.Fields {
 		if f.Key != "" {
-			inner.member(f.Key, f.Value)
+			o = append(o, member{f.Key, f.Value})
 		}
 	}
-	if inner.err != nil {
-		o.err = inner.err
-	}
-	return inner.closed()
+	return o
 }
 
 func jsonSummary(w *bufio.Writer, s *Summary) error {
-	var o, inner, reasons object
+	var reasons object
 	for reason, n := range s.ByReason {
 		if n != 0 {
-			reasons.member(cnpdec.Reason(reason).String(), n)
+			reasons = append(reasons, member{cnpdec.Reason(reason).String(), n})
 		}
 	}
-	inner.member("frames", s.Frames)
-	inner.member("accepted", s.Accepted)
-	inner.member("refused", s.Refused)
-	inner.member("igp", s.IGP)
-	inner.member("other", s.Other)
-	inner.raw("refused_by_reason", reasons.closed())
-	o.raw("summary", inner.closed())
-	_, err := w.Write(append(o.closed(), '\n'))
-	return err
+	return json.NewEncoder(w).Encode(object{{"summary", object{
+		{"frames", s.Frames}, {"accepted", s.Accepted}, {"refused", s.Refused}, {"igp", s.IGP}, {"other", s.Other}, {"refused_by_reason", reasons},
+	}}})
 }

@@ -45,7 +45,7 @@ var catalogue = func() (all []metric) {
 		if u, ok := units[m.Unit]; ok {
 			name, c.scale = strings.Replace(name, string(m.Unit), u.name, 1), u.scale
 		}
-		c.desc = prometheus.NewDesc(prefix+name, help(m), m.Labels(), nil)
+		c.desc = describe(name, help(m), m.Labels()...)
 		all = append(all, c)
 	}
 	return all
@@ -66,22 +66,27 @@ func help(m *telemetry.Metric) string {
 	return text
 }
 
+// described are the descriptions of all metrics.
+var described []*prometheus.Desc
+
+// describe makes the description of a metric.
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(prefix+name, help, labels, nil)
+	described = append(described, d)
+	return d
+}
+
 var (
-	buildInfo = prometheus.NewDesc(prefix+"build_info", "1, with the program's version and commit, those of Go and DPDK that it was built with, and the SHA-256 of the configuration in force.",
-		[]string{"version", "commit", "go_version", "dpdk_version", "config_hash"}, nil)
-	portHealth = prometheus.NewDesc(prefix+"port_healthy", "Whether the port forwards every frame: 1, or 0; GET /v1/health of the API says why.", []string{"port"}, nil)
+	buildInfo = describe("build_info", "1, with the program's version and commit, those of Go and DPDK that it was built with, and the SHA-256 of the configuration in force.",
+		"version", "commit", "go_version", "dpdk_version", "config_hash")
+	portHealth = describe("port_healthy", "Whether the port forwards every frame: 1, or 0; GET /v1/health of the API says why.", "port")
 )
 
 // Describe sends all descriptions: the set of metrics doesn't depend on the traffic.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for i := range catalogue {
-		to <- catalogue[i].desc
+	for _, d := range described {
+		to <- d
 	}
-	to <- buildInfo
-	to <- portHealth
-	describeBGP(to)
-	describeFleet(to)
-	describeRDMA(to)
 }
 
 // Collect sends all values.
@@ -172,18 +177,12 @@ func (m *metric) value(to chan<- prometheus.Metric, n uint64, labels ...string) 
 
 // The metrics of BGP are gauges for each peer. There are none without proxy.bgp.
 var (
-	bgpEstablished = prometheus.NewDesc(prefix+"bgp_session_established", "Whether the BGP session with the peer is established: 1, or 0.", []string{"peer"}, nil)
-	bgpAnnounced   = prometheus.NewDesc(prefix+"bgp_routes_announced", "Routes announced to the BGP peer.", []string{"peer"}, nil)
-	bgpReceived    = prometheus.NewDesc(prefix+"bgp_routes_received", "Routes received from the BGP peer.", []string{"peer"}, nil)
-	bgpLearned     = prometheus.NewDesc(prefix+"bgp_prefixes_learned", "Prefixes of senders whose proxies were learned from the BGP peer.", []string{"peer"}, nil)
-	bgpIgnored     = prometheus.NewDesc(prefix+"bgp_routes_ignored", "Best routes of the BGP peer that name no proxy that counts.", []string{"peer", "reason"}, nil)
+	bgpEstablished = describe("bgp_session_established", "Whether the BGP session with the peer is established: 1, or 0.", "peer")
+	bgpAnnounced   = describe("bgp_routes_announced", "Routes announced to the BGP peer.", "peer")
+	bgpReceived    = describe("bgp_routes_received", "Routes received from the BGP peer.", "peer")
+	bgpLearned     = describe("bgp_prefixes_learned", "Prefixes of senders whose proxies were learned from the BGP peer.", "peer")
+	bgpIgnored     = describe("bgp_routes_ignored", "Best routes of the BGP peer that name no proxy that counts.", "peer", "reason")
 )
-
-func describeBGP(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{bgpEstablished, bgpAnnounced, bgpReceived, bgpLearned, bgpIgnored} {
-		to <- d
-	}
-}
 
 func collectBGP(to chan<- prometheus.Metric, s advertise.Status) {
 	gauge := func(d *prometheus.Desc, n int, labels ...string) {

@@ -9,26 +9,19 @@ import (
 
 // The metrics of the fleet. There are none without the section fleet.
 var (
-	fleetMembers   = prometheus.NewDesc(prefix+"fleet_members", "Gateways of the fleet, by state.", []string{"state"}, nil)
-	fleetRound     = prometheus.NewDesc(prefix+"fleet_round_trip_seconds", "Time of a message to the gateway of the fleet and back.", []string{"member"}, nil)
-	fleetConnected = prometheus.NewDesc(prefix+"fleet_connected", "Whether the connection to the nats-server is up: 1, or 0.", []string{"server"}, nil)
-	fleetSent      = prometheus.NewDesc(prefix+"fleet_sent_messages_total", "Messages sent to the fleet, by kind.", []string{"kind"}, nil)
-	fleetReceived  = prometheus.NewDesc(prefix+"fleet_received_messages_total", "Messages received from the fleet, by kind.", []string{"kind"}, nil)
-	fleetBytes     = prometheus.NewDesc(prefix+"fleet_bytes_total", "Bytes of messages of the fleet, by direction.", []string{"direction"}, nil)
-	fleetRefused   = prometheus.NewDesc(prefix+"fleet_refused_messages_total", "Messages of the fleet without effect, by reason.", []string{"reason"}, nil)
-	fleetDropped   = prometheus.NewDesc(prefix+"fleet_dropped_messages_total", "Messages of the fleet dropped because a queue was full, by direction.", []string{"direction"}, nil)
-	fleetFlows     = prometheus.NewDesc(prefix+"fleet_remote_flows", "Flows that other gateways see, as this one knows them.", nil, nil)
-	fleetPairs     = prometheus.NewDesc(prefix+"fleet_pairs", "Confirmed pairs of other gateways that this one keeps for successors.", nil, nil)
-	fleetWants     = prometheus.NewDesc(prefix+"fleet_wants", "Pairs of hosts whose flows are wanted, by who wants them.", []string{"by"}, nil)
-	fleetAdopted   = prometheus.NewDesc(prefix+"fleet_adopted_flows_total", "Flows that got the source QP that they had elsewhere or before a restart.", nil, nil)
+	fleetMembers   = describe("fleet_members", "Gateways of the fleet, by state.", "state")
+	fleetRound     = describe("fleet_round_trip_seconds", "Time of a message to the gateway of the fleet and back.", "member")
+	fleetConnected = describe("fleet_connected", "Whether the connection to the nats-server is up: 1, or 0.", "server")
+	fleetSent      = describe("fleet_sent_messages_total", "Messages sent to the fleet, by kind.", "kind")
+	fleetReceived  = describe("fleet_received_messages_total", "Messages received from the fleet, by kind.", "kind")
+	fleetBytes     = describe("fleet_bytes_total", "Bytes of messages of the fleet, by direction.", "direction")
+	fleetRefused   = describe("fleet_refused_messages_total", "Messages of the fleet without effect, by reason.", "reason")
+	fleetDropped   = describe("fleet_dropped_messages_total", "Messages of the fleet dropped because a queue was full, by direction.", "direction")
+	fleetFlows     = describe("fleet_remote_flows", "Flows that other gateways see, as this one knows them.")
+	fleetPairs     = describe("fleet_pairs", "Confirmed pairs of other gateways that this one keeps for successors.")
+	fleetWants     = describe("fleet_wants", "Pairs of hosts whose flows are wanted, by who wants them.", "by")
+	fleetAdopted   = describe("fleet_adopted_flows_total", "Flows that got the source QP that they had elsewhere or before a restart.")
 )
-
-func describeFleet(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{fleetMembers, fleetRound, fleetConnected, fleetSent, fleetReceived, fleetBytes, fleetRefused, fleetDropped,
-		fleetFlows, fleetPairs, fleetWants, fleetAdopted} {
-		to <- d
-	}
-}
 
 func collectFleet(to chan<- prometheus.Metric, s fleetlink.FleetStatus) {
 	if !s.Enabled {

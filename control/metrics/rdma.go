@@ -9,22 +9,14 @@ import (
 // The metrics of RDMA's health are gauges: sums over the connections that are followed now. Their labels are bounded: the known verdicts and causes, and
 // the few pairs of prefixes with most retransmissions.
 var (
-	rdmaConnections = prometheus.NewDesc(prefix+"rdma_connections", "RDMA connections whose health is followed.", nil, nil)
-	rdmaVerdicts    = prometheus.NewDesc(prefix+"rdma_verdict_connections", "Followed connections by what is wrong with them.", []string{"verdict"}, nil)
-	rdmaBytes       = prometheus.NewDesc(prefix+"rdma_goodput_bytes", "Payload of followed connections, each byte counted once, by pair of prefixes.", []string{"prefixes"}, nil)
-	rdmaResent      = prometheus.NewDesc(prefix+"rdma_retransmitted_packets", "Packets of followed connections that were sent again, by pair of prefixes and cause.",
-		[]string{"prefixes", "cause"}, nil)
-	rdmaLost = prometheus.NewDesc(prefix+"rdma_lost_packets", "Packets of followed connections that were lost, by pair of prefixes, before the gateway (upstream) or behind it (downstream).",
-		[]string{"prefixes", "where"}, nil)
+	rdmaConnections = describe("rdma_connections", "RDMA connections whose health is followed.")
+	rdmaVerdicts    = describe("rdma_verdict_connections", "Followed connections by what is wrong with them.", "verdict")
+	rdmaBytes       = describe("rdma_goodput_bytes", "Payload of followed connections, each byte counted once, by pair of prefixes.", "prefixes")
+	rdmaResent      = describe("rdma_retransmitted_packets", "Packets of followed connections that were sent again, by pair of prefixes and cause.", "prefixes", "cause")
+	rdmaLost        = describe("rdma_lost_packets", "Packets of followed connections that were lost, by pair of prefixes, before the gateway (upstream) or behind it (downstream).", "prefixes", "where")
 )
 
 const rdmaPrefixes = 16 // pairs of prefixes in the metrics
-
-func describeRDMA(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rdmaConnections, rdmaVerdicts, rdmaBytes, rdmaResent, rdmaLost} {
-		to <- d
-	}
-}
 
 func collectRDMA(to chan<- prometheus.Metric, r *health.Report) {
 	gauge := func(d *prometheus.Desc, n uint64, labels ...string) {

@@ -23,16 +23,15 @@ type Capture struct {
 	Longest  int       // bytes of the longest one at hand
 	Warnings []string  // warnings about it, for the operator
 
-	name      string
-	from      io.ReadSeeker
-	file      *os.File // from, if it is Close's to close
-	temporary bool     // the file is a copy of a stream
-	reader    *capturefile.Reader
-	damaged   bool              // it has a record, or compressed data, that can't be read
-	order     capturefile.Order // if frames have earlier timestamps than one before them, the capture is sorted
-	lost      uint64            // frames that were dropped while it was captured
-	places    []string
-	shifts    []int64 // ns that are added to times, by place; nil: none
+	name    string
+	from    io.ReadSeeker
+	file    *os.File // from, if it is Close's to close
+	reader  *capturefile.Reader
+	damaged bool              // it has a record, or compressed data, that can't be read
+	order   capturefile.Order // if frames have earlier timestamps than one before them, the capture is sorted
+	lost    uint64            // frames that were dropped while it was captured
+	places  []string
+	shifts  []int64 // ns that are added to times, by place; nil: none
 }
 
 // Stdin is the name of standard input.
@@ -85,8 +84,11 @@ func (c *Capture) copyOf(stream io.Reader) (err error) {
 	if c.file, err = os.CreateTemp("", "cnpgate-capture-"); err != nil {
 		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
 	}
-	c.temporary = os.Remove(c.file.Name()) != nil // some systems can't remove an open file
-	if _, err := io.Copy(c.file, stream); err != nil {
+	err = os.Remove(c.file.Name()) // an open file stays until it is closed
+	if err == nil {
+		_, err = io.Copy(c.file, stream)
+	}
+	if err != nil {
 		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
 	}
 	return nil
@@ -97,11 +99,7 @@ func (c *Capture) Close() error {
 	if c.file == nil {
 		return nil
 	}
-	err := c.file.Close()
-	if c.temporary {
-		err = errors.Join(err, os.Remove(c.file.Name()))
-	}
-	return err
+	return c.file.Close()
 }
 
 // Next reads a frame; io.EOF after the last whole one.
@@ -142,9 +140,8 @@ func (c *Capture) readAll(progress func(frames int)) error {
 	c.reader.Progress, c.Warnings = progress, nil
 	for {
 		_, err := c.reader.Next()
-		if capturefile.Ends(err) {
-			damaged := (*capturefile.Damaged)(nil)
-			c.damaged = c.reader.Resumed() || errors.As(err, &damaged)
+		if cut := (*capturefile.Cut)(nil); errors.As(err, &cut) {
+			c.damaged = c.reader.Resumed() || cut.Damaged
 			c.Warnings = append(c.Warnings, err.Error())
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Health follows at a time unless the capture says otherwise. One takes about 16 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Diagnose follows at a time unless the capture says otherwise. One takes about 16 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is space for, by connection.
@@ -25,7 +25,7 @@ const flowsEach = 3
 // mostListed is how many connections a report lists.
 const mostListed = 1 << 14
 
-// HealthOptions are those of Health.
+// HealthOptions are those of Diagnose.
 type HealthOptions struct {
 	Progress func(frames int) // as for Options
 	RoCEPort uint16           // UDP destination port that counts as RoCEv2's besides 4791; 0: none
@@ -33,18 +33,7 @@ type HealthOptions struct {
 	Connections int
 }
 
-// Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair; and between
-// that once more if there are directions that the rules for notifications leave without a pair. A capture with more connections than are followed at a time
-// is judged in shares: all that by pairs of hosts.
-func Health(c *Capture, o HealthOptions) (*health.Report, error) {
-	d, err := Diagnose(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return d.Report, nil
-}
-
-// Diagnosis is the report of Health, whose connections can be traced in the capture.
+// Diagnosis is a report whose connections can be traced in the capture.
 type Diagnosis struct {
 	Name     string         `json:"name"` // of the capture
 	Warnings []string       `json:"warnings"`
@@ -52,7 +41,9 @@ type Diagnosis struct {
 	judge    *judge
 }
 
-// Diagnose is Health for what traces connections afterwards. The capture must stay open for that.
+// Diagnose judges the RDMA connections of a capture, which must stay open to trace them. It needs no gateway: it reads the capture twice, first to learn which flows are a
+// pair; and between that once more if there are directions that the rules for notifications leave without a pair. A capture with more connections than are
+// followed at a time is judged in shares: all that by pairs of hosts.
 func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
 	if h.limit <= 0 {
@@ -236,7 +227,7 @@ func (h *judge) pass(each func(b []byte)) error {
 	}
 }
 
-// judge reads a capture for Health.
+// judge reads a capture for Diagnose.
 type judge struct {
 	capture  *Capture
 	progress func(frames int)

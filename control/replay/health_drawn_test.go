@@ -154,7 +154,7 @@ func judgeDrawn(t *testing.T, seed uint64) *judged {
 	}
 	defer os.Remove(path)
 	defer capture.Close()
-	r, err := replay.Health(capture, replay.HealthOptions{Connections: 64})
+	r, err := diagnosed(capture, replay.HealthOptions{Connections: 64})
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 		return &judged{seed: seed}

@@ -36,7 +36,7 @@ func TestHealthConnectionsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, replay.HealthOptions{Connections: 8})
+	r, err := diagnosed(c, replay.HealthOptions{Connections: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestICRCsOfSharedCNPs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := replay.Health(c, replay.HealthOptions{Connections: 2})
+	r, err := diagnosed(c, replay.HealthOptions{Connections: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

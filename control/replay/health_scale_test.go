@@ -116,7 +116,7 @@ func (s site) check(t *testing.T, path string, limit int) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, replay.HealthOptions{Connections: limit})
+	r, err := diagnosed(c, replay.HealthOptions{Connections: limit})
 	if err != nil {
 		t.Fatal(err)
 	}

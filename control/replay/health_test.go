@@ -16,11 +16,20 @@ func healthOf(t *testing.T, path string) *health.Report {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, replay.HealthOptions{})
+	r, err := diagnosed(c, replay.HealthOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// diagnosed is the report of a diagnosis.
+func diagnosed(c *replay.Capture, o replay.HealthOptions) (*health.Report, error) {
+	d, err := replay.Diagnose(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return d.Report, nil
 }
 
 // TestHealthyCaptures: nothing is wrong with them.

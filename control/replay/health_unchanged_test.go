@@ -55,7 +55,7 @@ type said struct {
 func saidOf(t *testing.T, name string, b []byte) said {
 	t.Helper()
 	c := opened(t, b)
-	r, err := replay.Health(c, replay.HealthOptions{Connections: 512})
+	r, err := diagnosed(c, replay.HealthOptions{Connections: 512})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -121,7 +121,7 @@ func TestWrongICRCInDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, replay.HealthOptions{})
+	r, err := diagnosed(c, replay.HealthOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

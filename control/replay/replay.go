@@ -41,12 +41,12 @@ const (
 	epoch = 1e9
 )
 
-// run is an active replay.
-type run struct {
+// Live is a replay of frames that the caller gives one by one, with the port at which each arrived.
+type Live struct {
+	config  *config.Config
 	options Options
 	fabric  int // port numbers
 	wan     int
-	burst   int
 	memory  assemble.Memory
 	backend *inmem.Backend
 	plane   *dataplane.Dataplane
@@ -58,41 +58,48 @@ type run struct {
 }
 
 // Run replays the capture. It runs through the first fabric port of the configuration and its peer.
-func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, err error) {
-	r := newRun(c, o)
-	defer func() { err = errors.Join(err, r.memory.Release()) }()
-	if err := r.start(c, capture.First, capture.Longest); err != nil {
+func Run(c *config.Config, capture *Capture, o Options) (*report.Report, error) {
+	r, err := start(c, o, capture.First, capture.Longest)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.play(capture); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.memory.Release())
 	}
-	return r.end(c)
+	return r.End()
 }
 
-func newRun(c *config.Config, o Options) *run {
-	r := &run{options: o, burst: c.DPDK.Burst, ended: report.Flows{Most: o.Flows}}
-	for r.fabric = 0; c.Ports[r.fabric].Role != dataplane.Fabric; r.fabric++ { // a configuration has at least one
+// NewLive starts a replay. first is the time of the first frame, captured bounds the bytes at hand of each frame. The caller must call End.
+func NewLive(c *config.Config, first time.Time, captured int) (*Live, error) {
+	return start(c, Options{}, first, captured)
+}
+
+func start(c *config.Config, o Options, first time.Time, captured int) (*Live, error) {
+	r := &Live{config: c, options: o, ended: report.Flows{Most: o.Flows}}
+	for ; c.Ports[r.fabric].Role != dataplane.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer
-	return r
+	if err := r.open(first, captured); err != nil {
+		return nil, errors.Join(err, r.memory.Release())
+	}
+	return r, nil
 }
 
-// end processes what is still due, and makes the report.
-func (r *run) end(c *config.Config) (*report.Report, error) {
+// End processes what is still due, makes the report, and frees the memory.
+func (r *Live) End() (*report.Report, error) {
 	r.step()
 	r.time.Drain()
 	if r.options.Recorder != nil {
 		r.options.Recorder.watch(r.time.Now())
 		r.options.Recorder.end()
 	}
-	result := report.Make(c, r.plane, &r.ended)
+	result := report.Make(r.config, r.plane, &r.ended)
 	r.plane.Worker(0).Close()
-	return result, errors.Join(r.out.err, r.account(result))
+	return result, errors.Join(r.out.err, r.account(result), r.memory.Release())
 }
 
 // account returns an error if a frame or a buffer is unaccounted for.
-func (r *run) account(result *report.Report) error {
+func (r *Live) account(result *report.Report) error {
 	if err := result.Counters.Check(); err != nil {
 		return fmt.Errorf("%w, with the capture and the configuration", err)
 	}
@@ -102,8 +109,9 @@ func (r *run) account(result *report.Report) error {
 	return nil
 }
 
-// start makes the dataplane. first is the time of the first frame, captured the bytes at hand of the longest one.
-func (r *run) start(c *config.Config, first time.Time, captured int) (err error) {
+// open makes the dataplane.
+func (r *Live) open(first time.Time, captured int) (err error) {
+	c := r.config
 	if r.out, err = newOutputs(r.options, first); err != nil {
 		return err
 	}
@@ -112,7 +120,7 @@ func (r *run) start(c *config.Config, first time.Time, captured int) (err error)
 	if err != nil {
 		return err
 	}
-	r.backend, err = inmem.New(inmem.Config{Ports: len(c.Ports), Burst: r.burst, BufferSize: longest, Memory: memory, Sent: r.out.sent})
+	r.backend, err = inmem.New(inmem.Config{Ports: len(c.Ports), Burst: c.DPDK.Burst, BufferSize: longest, Memory: memory, Sent: r.out.sent})
 	if err != nil {
 		return err
 	}
@@ -132,28 +140,29 @@ func (r *run) start(c *config.Config, first time.Time, captured int) (err error)
 }
 
 // play passes the capture through the worker: frames with the same timestamp in bursts, and between two timestamps the events due there.
-func (r *run) play(capture *Capture) error {
+func (r *Live) play(capture *Capture) error {
 	for {
 		frame, err := capture.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err == nil {
+			err = r.Add(fromFabric(frame.Octets, frame.Length, r.options.Fabric), frame)
+		}
 		if err != nil {
-			return err
-		}
-		port := r.wan
-		if fromFabric(frame.Octets, frame.Length, r.options.Fabric) {
-			port = r.fabric
-		}
-		if err := r.add(port, frame); err != nil {
 			return err
 		}
 	}
 }
 
-// add makes a frame arrive at its time, after the events that are due before.
-func (r *run) add(port int, f capturefile.Frame) error {
-	if at := f.Time + epoch; at > r.time.Now() || r.waiting == r.burst {
+// Add makes a frame arrive at the fabric port, or else at the WAN port, after the events that are due before. Its time counts from the first frame; an earlier time
+// than that of the frame before counts as the same.
+func (r *Live) Add(fromFabric bool, f capturefile.Frame) error {
+	port := r.wan
+	if fromFabric {
+		port = r.fabric
+	}
+	if at := f.Time + epoch; at > r.time.Now() || r.waiting == r.config.DPDK.Burst {
 		r.step()
 		r.time.RunUntil(at)
 	}
@@ -169,38 +178,7 @@ func (r *run) add(port int, f capturefile.Frame) error {
 }
 
 // step makes the worker receive the frames of this time, and do all other work that is due.
-func (r *run) step() {
+func (r *Live) step() {
 	r.time.Step()
 	r.waiting = 0
-}
-
-// Live is a replay of frames that the caller gives one by one, with the port at which each arrived.
-type Live struct {
-	run    *run
-	config *config.Config
-}
-
-// NewLive starts a replay. first is the time of the first frame, captured bounds the bytes at hand of each frame. The caller must call End.
-func NewLive(c *config.Config, first time.Time, captured int) (*Live, error) {
-	l := &Live{newRun(c, Options{}), c}
-	if err := l.run.start(c, first, captured); err != nil {
-		return nil, errors.Join(err, l.run.memory.Release())
-	}
-	return l, nil
-}
-
-// Add makes a frame arrive at the fabric port, or else at the WAN port. Its time counts from the first frame; an earlier time than that of the frame
-// before counts as the same.
-func (l *Live) Add(fromFabric bool, f capturefile.Frame) error {
-	port := l.run.wan
-	if fromFabric {
-		port = l.run.fabric
-	}
-	return l.run.add(port, f)
-}
-
-// End makes the report, and frees the memory.
-func (l *Live) End() (*report.Report, error) {
-	r, err := l.run.end(l.config)
-	return r, errors.Join(err, l.run.memory.Release())
 }

@@ -19,8 +19,9 @@ import (
 // TestCapture: tshark reads a capture of the gateway's: the comment of each packet, its time and interface, and with the dissector what it is.
 func TestCapture(t *testing.T) {
 	var file bytes.Buffer
-	w, want := capture.NewWriter(&file, "cnpgate test"), [][]string{}
-	if err := w.Begin(); err != nil {
+	want := [][]string{}
+	w, err := capture.NewWriter(&file, "cnpgate test")
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range notifications.All {

@@ -133,7 +133,7 @@ func judge(t *testing.T, trace *lossypath.Trace) *health.Report {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := replay.Health(c, replay.HealthOptions{})
+	r, err := diagnosed(c, replay.HealthOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
