@@ -90,9 +90,8 @@ func (r *Rules) Judge(route *Route) (netip.Addr, Reason) {
 
 // Result is what a set of routes leads to.
 type Result struct {
-	Senders []proxy.Sender // by prefix, none twice; at most proxy.MaxSenders
-	Routes  [Reasons]int   // number of routes by what became of them
-	ByPeer  map[netip.Addr]*[Reasons]int
+	Senders []proxy.Sender               // by prefix, none twice; at most proxy.MaxSenders
+	ByPeer  map[netip.Addr]*[Reasons]int // number of routes by what became of them
 }
 
 // Learn makes the map of the routes, at most one of each prefix.
@@ -109,7 +108,6 @@ func (r *Rules) Learn(routes []Route) Result {
 		if reason == Learned {
 			result.Senders = append(result.Senders, proxy.Sender{Prefix: route.Prefix, Proxy: address, Origin: OriginBGP})
 		}
-		result.Routes[reason]++
 		of := result.ByPeer[route.Peer]
 		if of == nil {
 			of = new([Reasons]int)
