@@ -23,9 +23,11 @@ type Snapshot struct {
 // Port is a port of an RDMA device.
 type Port struct{ Device, Number uint32 }
 
-// Left counts connected QPs without a hint that they should have.
+// Left counts the connected QPs without a hint.
 type Left struct {
 	NoAddress int // their port has no address that RoCEv2 packets could have
+	Ambiguous int // another QP of the host is connected to a QP of the same number, and nothing tells the two hosts apart
+	Local     int // they are connected to the host itself: no gateway sees their packets
 	TooMany   int // beyond MaxHints
 }
 
@@ -70,14 +72,19 @@ func Derive(s *Snapshot) (hints []fleet.Hint, left Left) {
 			left.NoAddress++
 		case len(hints)+len(from) > MaxHints:
 			left.TooMany++
-		case id != nil && own[id.Destination]: // no gateway sees its packets
+		case id != nil && own[id.Destination]:
+			left.Local++
 		case id != nil && id.Destination.IsValid():
 			hints = append(hints, fleet.Hint{Source: id.Source, Destination: id.Destination, SourceQP: q.Local, DestinationQP: q.Remote})
 		default:
+			n := len(hints)
 			for _, a := range from {
 				if senders[sending{a, q.Remote}] == 1 {
 					hints = append(hints, fleet.Hint{Source: a, SourceQP: q.Local, DestinationQP: q.Remote})
 				}
+			}
+			if len(hints) == n {
+				left.Ambiguous++
 			}
 		}
 	}

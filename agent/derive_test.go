@@ -56,13 +56,13 @@ func TestDerive(t *testing.T) {
 			[]fleet.Hint{hint("10.1.0.1", 17, "", 30), hint("2001:db8::1", 17, "", 30), hint("10.1.0.2", 17, "", 30)}, Left{}},
 		{"one device, the same remote number", // on two hosts
 			Snapshot{QPs: []rdma.QP{rc(0, 17, 30), rc(0, 18, 30), rc(0, 19, 31)}, Addresses: two},
-			[]fleet.Hint{hint("10.1.0.1", 19, "", 31), hint("2001:db8::1", 19, "", 31)}, Left{}},
+			[]fleet.Hint{hint("10.1.0.1", 19, "", 31), hint("2001:db8::1", 19, "", 31)}, Left{Ambiguous: 2}},
 		{"RDMA-CM knows one of two", // the other one stays ambiguous for an address that both may have
 			Snapshot{QPs: []rdma.QP{rc(0, 17, 30), rc(0, 18, 30)}, CMIDs: []rdma.CMID{{Device: 0, QP: 17, Source: ip("10.1.0.1"), Destination: ip("10.2.0.9")}}, Addresses: two},
 			[]fleet.Hint{hint("10.1.0.1", 17, "10.2.0.9", 30), hint("2001:db8::1", 18, "", 30)}, Left{}},
 		{"not connected, and UD", Snapshot{QPs: []rdma.QP{init, ud, rc(0, 21, 0)}, Addresses: two}, nil, Left{}},
 		{"no address", Snapshot{QPs: []rdma.QP{rc(2, 17, 30)}, Addresses: two}, nil, Left{NoAddress: 1}},
-		{"with itself", Snapshot{QPs: []rdma.QP{rc(0, 17, 18)}, CMIDs: []rdma.CMID{{QP: 17, Source: ip("10.1.0.1"), Destination: ip("10.1.0.1")}}, Addresses: two}, nil, Left{}},
+		{"with itself", Snapshot{QPs: []rdma.QP{rc(0, 17, 18)}, CMIDs: []rdma.CMID{{QP: 17, Source: ip("10.1.0.1"), Destination: ip("10.1.0.1")}}, Addresses: two}, nil, Left{Local: 1}},
 		{"RDMA-CM knows the source only", // an ID that isn't connected yet
 			Snapshot{QPs: []rdma.QP{rc(0, 17, 30)}, CMIDs: []rdma.CMID{{QP: 17, Source: ip("10.1.0.1")}}, Addresses: two},
 			[]fleet.Hint{hint("10.1.0.1", 17, "", 30)}, Left{}},
