@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -72,14 +73,7 @@ func Dial(o BrokerOptions) (*Broker, error) {
 	if o.Cert != "" {
 		settings = append(settings, nats.ClientCert(o.Cert, o.CertKey))
 	}
-	opts := nats.GetDefaultOptions()
-	for _, s := range settings {
-		if err := s(&opts); err != nil {
-			return nil, err
-		}
-	}
-	opts.Servers = o.Servers
-	if b.conn, err = opts.Connect(); err != nil {
+	if b.conn, err = nats.Connect(strings.Join(o.Servers, ","), settings...); err != nil {
 		return nil, fmt.Errorf("broker %v: %w", o.Servers, err)
 	}
 	return b, nil

@@ -88,7 +88,7 @@ func (r *Receiver) checkBTH(n *Notification) Reason {
 	if h.MigReq && n.Kind.Extended() {
 		return WrongBTH
 	}
-	if !packet.ValidPKey(h.PKey) || h.PKey != packet.DefaultPKey && r.KnownPKey != nil && !r.KnownPKey(h.PKey) {
+	if !packet.ValidPKey(h.PKey) {
 		return UnknownPKey
 	}
 	return Accepted

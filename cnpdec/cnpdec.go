@@ -58,9 +58,6 @@ type Receiver struct {
 	// KnownFlow reports whether this host has a QP connected to QP destQP of dst, for FastCNP and PPFC (draft-xiao-fast-cnp 4). nil: it
 	// has.
 	KnownFlow func(dst packet.Addr, destQP uint32) bool
-	// KnownPKey reports whether a partition key other than the default one, 0xFFFF, is the host's: a CNP may have the flow's
-	// (draft-tian 6.2.3). nil: any valid one is.
-	KnownPKey func(key uint16) bool
 }
 
 // ICRCCoverage is whether an ICRC covers IPv6 extension headers. No specification defines it.
@@ -71,33 +68,3 @@ const (
 	ICRCWithoutExtensionHeaders                     // none
 	ICRCEither                                      // a receiver accepts both; a Notification has one of the others
 )
-
-// Refused is the error of a packet that isn't accepted.
-type Refused struct {
-	Kind     packet.Notification // as far as known
-	Src, Dst packet.Addr
-	Reason   Reason
-}
-
-// Error describes the packet and what was wrong with it.
-func (e *Refused) Error() string {
-	what := "packet"
-	if e.Kind != packet.NotANotification {
-		what = e.Kind.String()
-	}
-	if e.Src != (packet.Addr{}) || e.Dst != (packet.Addr{}) {
-		what += " from " + e.Src.Netip().String() + " to " + e.Dst.Netip().String()
-	}
-	return what + " refused (" + e.Reason.String() + "): " + e.Reason.Explain()
-}
-
-// DecodeFrame parses and decodes an Ethernet frame without FCS. It is for callers outside the hot path: the error is a *Refused.
-func (r *Receiver) DecodeFrame(frame []byte) (Notification, error) {
-	var p packet.Parsed
-	var n Notification
-	packet.Parse(frame, uint32(len(frame)), &p)
-	if reason := r.Decode(frame, &p, &n); reason != Accepted {
-		return n, &Refused{n.Kind, n.Src, n.Dst, reason}
-	}
-	return n, nil
-}

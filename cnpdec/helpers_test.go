@@ -24,6 +24,14 @@ func receiverOf(g *notifications.Golden) Receiver {
 	return r
 }
 
+// decodeFrame parses and decodes a frame.
+func (r *Receiver) decodeFrame(frame []byte) (n Notification, reason Reason) {
+	var p packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &p)
+	reason = r.Decode(frame, &p, &n)
+	return n, reason
+}
+
 func golden(name string) (*notifications.Golden, Receiver) {
 	g := notifications.Find(name)
 	return g, receiverOf(g)

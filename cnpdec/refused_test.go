@@ -3,11 +3,9 @@ package cnpdec
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -259,9 +257,9 @@ func TestTruncated(t *testing.T) {
 		"ppfc-v6-resume-tagged", "proxy-notification-v4", "pfc", "pause"} {
 		g, r := golden(name)
 		frame := g.Bytes()
-		n, err := r.DecodeFrame(frame)
-		if err != nil {
-			t.Fatal(err)
+		n, reason := r.decodeFrame(frame)
+		if reason != Accepted {
+			t.Fatal(reason)
 		}
 		for end := range n.End {
 			var p packet.Parsed
@@ -397,14 +395,6 @@ func TestWhoIsAsked(t *testing.T) {
 			checkReason(t, c.golden, &r, frame, UntrustedSource)
 		}
 	}
-	g, r := golden("long-haul-cnp-v4")
-	frame := g.Bytes()
-	copy(frame[v4BTH+2:], "\x80\x01")
-	repair(frame, &r.Code, r.ICRC)
-	r.KnownPKey = func(key uint16) bool { return key == 0x8001 }
-	checkReason(t, "partition key of the host", &r, frame, Accepted)
-	r.KnownPKey = func(key uint16) bool { return key != 0x8001 }
-	checkReason(t, "partition key of others", &r, frame, UnknownPKey)
 }
 
 // TestEveryReason: each reason is a name of its own with an explanation.
@@ -418,55 +408,5 @@ func TestEveryReason(t *testing.T) {
 	}
 	if Reason(Reasons).String() != "unknown" || Reason(Reasons).Explain() != "unknown reason" {
 		t.Error("a reason that isn't one has a name")
-	}
-}
-
-// TestRefused: the error says which packet, and what was wrong with it.
-func TestRefused(t *testing.T) {
-	g, r := golden("long-haul-cnp-v4")
-	frame := g.Bytes()
-	frame[v4Fields]++
-	_, err := r.DecodeFrame(frame)
-	var refused *Refused
-	if !errors.As(err, &refused) || refused.Kind != packet.LongHaulCNP || refused.Reason != WrongICRC {
-		t.Fatalf("%#v", err)
-	}
-	for _, want := range []string{"long-haul-cnp", "10.0.0.254", "10.0.0.1", "wrong-icrc", "damaged"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q doesn't say %s", err, want)
-		}
-	}
-	for _, frame := range [][]byte{nil, make([]byte, 14), make([]byte, 60)} {
-		if _, err := r.DecodeFrame(frame); err == nil || !strings.HasPrefix(err.Error(), "packet refused (not-a-notification)") {
-			t.Errorf("% x: %v", frame, err)
-		}
-	}
-}
-
-// TestOptionTypes: where the two options have types of their own, each is taken with its own only, and only one of them.
-func TestOptionTypes(t *testing.T) {
-	for _, c := range []struct {
-		golden     string
-		at         int // of the option
-		optionType byte
-		want       Reason
-	}{
-		{"fast-cnp", v6Options + 2, 0x81, Accepted},
-		{"fast-cnp", v6Options + 2, 0x82, OptionMalformed},
-		{"fast-cnp-incremental-trace", v6Options + 4 + 4, 0x82, Accepted}, // behind a tag
-		{"fast-cnp-incremental-trace", v6Options + 4 + 4, 0x81, OptionMalformed},
-		{"fast-cnp-preallocated-trace", v6Options + 4, 0x82, Accepted},
-	} {
-		g, r := golden(c.golden)
-		r.Code.FastCNPOption, r.Code.FastCNPTraceOption = 0x81, 0x82
-		frame := g.Bytes()
-		frame[c.at] = c.optionType
-		repair(frame, &r.Code, r.ICRC)
-		checkReason(t, fmt.Sprintf("%s with type %#x", c.golden, c.optionType), &r, frame, c.want)
-	}
-	list := slices.Concat([]byte{packet.ProtoUDP, 4, 0x81, 16}, make([]byte, 16), []byte{0x82, 16}, make([]byte, 16), []byte{1, 0})
-	code := packet.CodePoints{FastCNPOption: 0x81, FastCNPTraceOption: 0x82}
-	if got := decodeOptions(list, &code, &packet.FastCNPHeader{}); got != OptionRepeated {
-		t.Errorf("both options: %v", got)
 	}
 }

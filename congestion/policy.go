@@ -46,7 +46,7 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
-// Recent is what a caller of ChooseWith remembers: its last choice, and the hosts for which it is the same. So most senders take no search.
+// Recent is what a caller of Choose remembers: its last choice, and the hosts for which it is the same. So most senders take no search.
 // The zero Recent remembers nothing. It never has to be cleared: it has all that the choice depends on, and a Policy is immutable.
 type Recent struct {
 	policy *Policy
@@ -81,12 +81,7 @@ func (p *Policy) Consider(src packet.Addr, sourceQPKnown, optionRefused bool, a 
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
-func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (packet.Notification, Reason) {
-	return p.ChooseWith(&Recent{}, &src, sourceQPKnown, optionRefused, a)
-}
-
-// ChooseWith is Choose for a caller that remembers its last choice.
-func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (packet.Notification, Reason) {
+func (p *Policy) Choose(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (packet.Notification, Reason) {
 	if !src.Unicast() {
 		return 0, NotUnicast
 	}

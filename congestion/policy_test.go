@@ -113,7 +113,7 @@ func TestChoose(t *testing.T) {
 		{"the option refused, where another format comes first", both, "2001:db8:a:1::1", true, packet.LongHaulCNPICMPv6, OK, Notify, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			format, reason := c.policy.Choose(addr(c.src), c.known, c.refused, c.action)
+			format, reason := choose(&c.policy, addr(c.src), c.known, c.refused, c.action)
 			if format != c.format || reason != c.reason {
 				t.Errorf("%v, %v; want %v, %v", format, reason, c.format, c.reason)
 			}
@@ -148,7 +148,7 @@ func TestChooseProperties(t *testing.T) {
 		if is4 != (granted == "10.0.0.0/8") {
 			want = -1
 		}
-		format, reason := p.Choose(addr(src), known, refused, action)
+		format, reason := choose(&p, addr(src), known, refused, action)
 		switch {
 		case (want >= 0) != (reason == OK):
 			t.Fatalf("%v, %v; want the accepted number %d", format, reason, want)
@@ -179,8 +179,8 @@ func TestRecent(t *testing.T) {
 			p, src := rapid.SampledFrom(policies).Draw(t, "policy"), addr(rapid.SampledFrom(hosts).Draw(t, "host"))
 			known, refused := rapid.Bool().Draw(t, "known"), rapid.Bool().Draw(t, "refused")
 			action := Action(rapid.IntRange(0, packet.Actions-1).Draw(t, "action"))
-			format, reason := p.ChooseWith(&r, &src, known, refused, action)
-			if f, want := p.Choose(src, known, refused, action); reason != want || reason == OK && format != f {
+			format, reason := p.Choose(&r, &src, known, refused, action)
+			if f, want := choose(p, src, known, refused, action); reason != want || reason == OK && format != f {
 				t.Fatalf("%v: %v, %v, want %v, %v", src.Netip(), format, reason, f, want)
 			}
 		}
@@ -231,6 +231,11 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
+// choose is a choice without one before it.
+func choose(p *Policy, src packet.Addr, known, refused bool, a Action) (packet.Notification, Reason) {
+	return p.Choose(&Recent{}, &src, known, refused, a)
+}
+
 func TestNames(t *testing.T) {
 	names := map[string]bool{}
 	for f := range packet.Notification(packet.SentNotifications) {
@@ -239,13 +244,10 @@ func TestNames(t *testing.T) {
 	for r := range Reason(Reasons) {
 		names[r.String()] = true
 	}
-	for l := range Second + 1 {
-		names[l.String()] = true
-	}
-	if len(names) != packet.SentNotifications+Reasons+int(Second)+1 || names["unknown"] || names[""] {
+	if len(names) != packet.SentNotifications+Reasons || names["unknown"] || names[""] {
 		t.Errorf("a name is missing or repeated: %v", names)
 	}
-	if (packet.NotANotification+1).String() != "unknown" || Reason(Reasons).String() != "unknown" || Level(3).String() != "unknown" {
+	if (packet.NotANotification+1).String() != "unknown" || Reason(Reasons).String() != "unknown" {
 		t.Error("a value out of range has a name")
 	}
 }
@@ -256,8 +258,8 @@ func TestNoAllocations(t *testing.T) {
 	var sum uint64
 	if n := testing.AllocsPerRun(100, func() {
 		k := Adaptive(64_000, 1, 100e9, 10e6, 50)
-		format, reason := p.Choose(src, true, false, Notify)
-		sum += uint64(k.Level(130_000_000)) + uint64(format) + uint64(reason) + uint64(k.Severity(130_000_000))
+		format, reason := choose(&p, src, true, false, Notify)
+		sum += uint64(format) + uint64(reason) + uint64(k.Severity(130_000_000))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -267,6 +269,6 @@ func BenchmarkChoose(b *testing.B) {
 	p := Policy{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	src := addr("2001:db8:a:1::1")
 	for b.Loop() {
-		p.Choose(src, false, false, Notify)
+		choose(&p, src, false, false, Notify)
 	}
 }

@@ -27,9 +27,6 @@ func TestSection7(t *testing.T) {
 	if r.KMax != 125*mb || r.KMin != 62.5*mb {
 		t.Errorf("K_max %d, K_min %d; want 125 and 62.5 MB", r.KMax, r.KMin)
 	}
-	if l := r.Level(70 * mb); l != First {
-		t.Errorf("70 MB ask for level %v, want marking", l)
-	}
 	var trigger Trigger
 	m := Metrics{Depth: 130 * mb}
 	c := trigger.Update(&r.Triggers, m)

@@ -59,35 +59,3 @@ func percent(of uint64, percents int) uint64 {
 	p, _ := bits.Div64(hi, lo, 100)
 	return p
 }
-
-// Level is the response to a queue's depth (draft-tian 5.4).
-type Level uint8
-
-const (
-	None   Level = iota // no congestion
-	First               // incipient: mark CE
-	Second              // severe: notify the sender
-)
-
-// Level returns the response to a depth in bytes. To exceed a threshold means to be strictly above it.
-func (t Thresholds) Level(depth uint64) Level {
-	switch {
-	case depth > t.KMax:
-		return Second
-	case depth > t.KMin:
-		return First
-	}
-	return None
-}
-
-func (l Level) String() string {
-	switch l {
-	case None:
-		return "none"
-	case First:
-		return "first"
-	case Second:
-		return "second"
-	}
-	return "unknown"
-}

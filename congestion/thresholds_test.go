@@ -93,38 +93,6 @@ func TestAdaptiveProperties(t *testing.T) {
 	})
 }
 
-func TestLevel(t *testing.T) {
-	draft := Thresholds{KMin: 62_500_000, KMax: 125_000_000} // draft-tian 7
-	for _, c := range []struct {
-		depth uint64
-		want  Level
-	}{
-		{0, None},
-		{62_500_000, None}, // at K_min, not above
-		{62_500_001, First},
-		{70_000_000, First},  // step 3
-		{125_000_000, First}, // at K_max, not above
-		{125_000_001, Second},
-		{130_000_000, Second}, // step 4
-		{math.MaxUint64, Second},
-	} {
-		if got := draft.Level(c.depth); got != c.want {
-			t.Errorf("depth %d: level %v, want %v", c.depth, got, c.want)
-		}
-	}
-}
-
-func TestLevelMonotone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := Adaptive(rapid.Uint64().Draw(t, "kBase"), 1, 0, 0, rapid.IntRange(0, 100).Draw(t, "percent"))
-		less := rapid.Uint64().Draw(t, "less")
-		more := rapid.Uint64Min(less).Draw(t, "more")
-		if k.Level(less) > k.Level(more) {
-			t.Fatalf("%+v: level %v at %d, %v at %d", k, k.Level(less), less, k.Level(more), more)
-		}
-	})
-}
-
 // TestProxyLevel: 3 bits, rising with the Congestion Level: 0 below K_min, 1 at it, 5 at K_max, 7 far above.
 func TestProxyLevel(t *testing.T) {
 	k := Thresholds{KMin: 1000, KMax: 2000}

@@ -34,7 +34,7 @@ func (w *Worker) publish() {
 		policy := &w.state.Policy.Ports[port]
 		for class := range q.Classes {
 			c := &q.Classes[class]
-			if w.state.Ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
+			if w.state.Ports[port].Role == WAN && c.Waiting() > policy.KMax {
 				c.Track() // any worker may notify a sender, and the others need the largest shares
 			}
 			c.PublishShares()

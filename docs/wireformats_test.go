@@ -75,9 +75,11 @@ func TestWireFormatOctets(t *testing.T) {
 		}
 		receiver := cnpdec.Receiver{Code: packet.DefaultCodePoints, ICRC: cnpdec.ICRCEither}
 		receiver.Extension = map[string]packet.Notification{"long-haul": packet.LongHaulCNP, "ppfc": packet.PPFC}[g.Extension]
-		n, err := receiver.DecodeFrame(captured)
-		if err != nil || n.Kind.String() != g.Kind {
-			t.Errorf("%s: a receiver takes the frame for %v: %v", g.Name, n.Kind, err)
+		var p packet.Parsed
+		packet.Parse(captured, uint32(len(captured)), &p)
+		var n cnpdec.Notification
+		if reason := receiver.Decode(captured, &p, &n); reason != cnpdec.Accepted || n.Kind.String() != g.Kind {
+			t.Errorf("%s: a receiver takes the frame for %v: %v", g.Name, n.Kind, reason)
 		}
 		seen[n.Kind]++
 		delete(frames, g.Name)

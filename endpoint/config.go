@@ -42,22 +42,15 @@ type Config struct {
 	Overhead int   // bytes that a frame occupies on the line beyond its length, such as EthernetOverhead
 	MTU      int   // path MTU: most payload bytes in a packet; 1024. All hosts of a network have the same
 	Payload  PayloadMode
-	HopLimit uint8  // or TTL; 64
-	PKey     uint16 // 0xFFFF
 	FirstQP  uint32 // number of the first QP that Connect opens; 0x11
 
-	DSCP        uint8 // of data; 26
-	AckDSCP     uint8 // of acknowledgements; default: DSCP. READ responses count as data
-	CNPDSCP     uint8 // 48
-	Priority    uint8 // of data, 0 to 7: the class that PFC stops; 3
-	AckPriority uint8 // of acknowledgements and CNPs; 6
-	NotECT      bool  // data goes as Not-ECT instead of ECT(0)
+	AckDSCP  uint8 // of acknowledgements; that of data, 26. READ responses count as data
+	Priority uint8 // of data, 0 to 7: the class that PFC stops; 3
 
 	Window          int64 // most bytes in flight for each QP; 0: unlimited
 	VariableWindow  bool  // the window shrinks with the QP's rate: Window * rate / LineRate, at least one packet
 	AckEvery        int   // packets between requests for an acknowledgement; the last packet of a message, and one that fills the window, always request one
 	SelectiveRepeat bool  // a receiver keeps packets after a gap, and a sender retransmits little more than what is missing; both ends need it
-	NAKInterval     int64 // a receiver repeats a NAK if the gap stays open for this time; 0: never (IBTA 9.7.5.1.3)
 	Timeout         int64 // a requester goes back after this time without an acknowledgement; 4 ms
 	Retries         int   // time-outs without progress after which a QP fails; 7
 	CNPInterval     int64 // least time between CNPs of one QP; 50 us. 1: a CNP for each CE packet
@@ -78,20 +71,14 @@ type Config struct {
 
 // transport makes the configuration of the QPs' transport.
 func (c *Config) transport() transport.Config {
-	return transport.Config{MTU: uint32(c.MTU), AckEvery: c.AckEvery, SelectiveRepeat: c.SelectiveRepeat, Timeout: c.Timeout, Retries: c.Retries,
-		NAKInterval: c.NAKInterval}
+	return transport.Config{MTU: uint32(c.MTU), AckEvery: c.AckEvery, SelectiveRepeat: c.SelectiveRepeat, Timeout: c.Timeout, Retries: c.Retries}
 }
 
 func (c *Config) complete() error {
 	setDefault(&c.MTU, 1024)
-	setDefault(&c.HopLimit, 64)
-	setDefault(&c.PKey, packet.DefaultPKey)
 	setDefault(&c.FirstQP, 0x11)
-	setDefault(&c.DSCP, 26)
-	setDefault(&c.AckDSCP, c.DSCP)
-	setDefault(&c.CNPDSCP, 48)
+	setDefault(&c.AckDSCP, dataDSCP)
 	setDefault(&c.Priority, 3)
-	setDefault(&c.AckPriority, 6)
 	setDefault(&c.Timeout, 4_000_000)
 	setDefault(&c.Retries, 7)
 	setDefault(&c.CNPInterval, 50_000)
@@ -104,10 +91,10 @@ func (c *Config) complete() error {
 		return fmt.Errorf("LineRate is %d bit/s, expected more than 0", c.LineRate)
 	case c.MTU < 1 || c.MTU > maxMTU:
 		return fmt.Errorf("MTU is %d bytes, expected 1 to %d", c.MTU, maxMTU)
-	case c.Priority >= packet.PFCClasses || c.AckPriority >= packet.PFCClasses:
-		return fmt.Errorf("priority %d or AckPriority %d is too high, expected 0 to %d", c.Priority, c.AckPriority, packet.PFCClasses-1)
-	case c.Window < 0 || c.AckEvery < 0 || c.NAKInterval < 0 || c.Timeout < 0 || c.CNPInterval < 0 || c.Retries < 0 || c.Overhead < 0:
-		return fmt.Errorf("a negative value: Window, AckEvery, NAKInterval, Timeout, Retries, CNPInterval and Overhead must be 0 or more")
+	case c.Priority >= packet.PFCClasses:
+		return fmt.Errorf("priority %d is too high, expected 0 to %d", c.Priority, packet.PFCClasses-1)
+	case c.Window < 0 || c.AckEvery < 0 || c.Timeout < 0 || c.CNPInterval < 0 || c.Retries < 0 || c.Overhead < 0:
+		return fmt.Errorf("a negative value: Window, AckEvery, Timeout, Retries, CNPInterval and Overhead must be 0 or more")
 	}
 	return c.CM.complete(c.MTU, c.FirstQP)
 }
@@ -131,7 +118,6 @@ const (
 	NotFromPeer                  // a standard CNP from neither the QP's peer nor the access list
 	Inconsistent                 // its fields contradict each other or the flow
 	Stale                        // its timestamp differs too much from the host's time
-	NoTimestamp                  // it has no timestamp, but RequireTimestamp is set
 	Replayed                     // it was obeyed before
 	WrongTrace                   // its IOAM trace doesn't have the form that HPCC needs
 
@@ -152,7 +138,7 @@ const (
 
 var decisionNames = [Decisions]string{
 	Refused: "refused", WrongHost: "wrong-host", Disabled: "disabled", NotForHosts: "not-for-hosts", NotFromPeer: "not-from-peer",
-	Inconsistent: "inconsistent", Stale: "stale", NoTimestamp: "no-timestamp", Replayed: "replayed", WrongTrace: "wrong-trace",
+	Inconsistent: "inconsistent", Stale: "stale", Replayed: "replayed", WrongTrace: "wrong-trace",
 	Ignored: "ignored", SlowedDown: "slowed-down", Measured: "measured", Paused: "paused", Unpaused: "unpaused",
 	Reduced: "reduced", Resumed: "resumed", NothingToResume: "nothing-to-resume",
 }
@@ -198,7 +184,7 @@ type Counters struct {
 	UnknownQP        uint64
 	WrongPeer        uint64 // not from the QP's peer, or not of its transport
 	Unsupported      uint64 // requests and MAC control frames that the host doesn't support
-	InSequence       uint64 // requests and datagrams that were accepted
+	InSequence       uint64 // requests that were accepted
 	Duplicates       uint64 // requests that were accepted before
 	OutOfSequence    uint64 // requests after a gap
 	Acknowledgements uint64 // including NAKs

@@ -204,7 +204,7 @@ func (h *Host) receiveMAD(now int64, frame []byte, p *packet.Parsed) {
 // putMAD writes a message of the connection manager. All its bytes are present in every payload mode, as its receiver checks the ICRC.
 func (h *Host) putMAD(m *cm.Message, out []byte) (n, length int) {
 	to := Peer{Addr: m.To.Addr, MAC: m.To.MAC, QP: packet.GSIQP}
-	t := h.c.template(h.scratch[:0], to, SourcePort(UD, packet.GSIQP, packet.GSIQP), nil)
+	t := h.c.template(h.scratch[:0], to, packet.SoftRoCEPort(packet.GSIQP), nil)
 	t.put(out, 0, packet.UDSendOnly, h.madPSN, packet.DETHLen+packet.MADLen+packet.ICRCLen)
 	h.madPSN++
 	h.counters.CMSent++

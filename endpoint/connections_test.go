@@ -72,7 +72,7 @@ func TestDial(t *testing.T) {
 		d.seen = func(_ int64, _ int, frame []byte, length int) {
 			p := parsed(frame, length)
 			if p.DestQP == packet.GSIQP {
-				if length != len(frame) || p.SrcPort != SourcePort(UD, 1, 1) {
+				if length != len(frame) || p.SrcPort != packet.SoftRoCEPort(packet.GSIQP) {
 					t.Errorf("%d of %d bytes of a MAD are written, from port %d", len(frame), length, p.SrcPort)
 				}
 				return
@@ -91,7 +91,7 @@ func TestDial(t *testing.T) {
 			}
 			qa, qb := d.hosts[0].byNumber[a.QP], d.hosts[1].byNumber[b.QP]
 			if qa.SendPSN != qb.ReceivePSN || qb.SendPSN != qa.ReceivePSN || qa.SendPSN == qb.SendPSN || !psns[qa.SendPSN] || qa.SrcPort != qb.SrcPort ||
-				qa.SrcPort == SourcePort(RC, a.QP, b.QP) {
+				qa.SrcPort == packet.SourcePort(a.QP, b.QP) {
 				t.Errorf("the QPs of connection %d are %+v and %+v", id, qa.QP, qb.QP)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package endpoint is a RoCEv2 host in software: queue pairs that send and receive RC messages (SEND, RDMA WRITE, RDMA READ) and UD
-// datagrams, a NIC that paces them, a notification point that answers CE with CNPs, and a reaction point that obeys congestion
-// notifications. It is pure: time (int64 nanoseconds), frames and buffers come from the caller, who moves frames between hosts.
+// Package endpoint is a RoCEv2 host in software: queue pairs that send and receive RC messages (SEND, RDMA WRITE, RDMA READ), a NIC that
+// paces them, a notification point that answers CE with CNPs, and a reaction point that obeys congestion notifications. It is pure: time
+// (int64 nanoseconds), frames and buffers come from the caller, who moves frames between hosts.
 //
 //	h.Start(endpoint.Stream{QP: qp, Op: endpoint.Write, Bytes: 1 << 20})
 //	for {
@@ -76,8 +76,7 @@ func New(c Config) (*Host, error) {
 func (h *Host) Counters() Counters {
 	c, t := h.counters, &h.counted
 	c.Retransmitted, c.WentBack, c.TimedOut, c.NAKsReceived = t.Retransmitted, t.WentBack, t.TimedOut, t.NAKsReceived
-	c.InSequence += t.InSequence // datagrams are counted already
-	c.Duplicates, c.OutOfSequence, c.ReadsDropped = t.Duplicates, t.OutOfSequence, t.ReadsDropped
+	c.InSequence, c.Duplicates, c.OutOfSequence, c.ReadsDropped = t.InSequence, t.Duplicates, t.OutOfSequence, t.ReadsDropped
 	return c
 }
 
@@ -100,7 +99,7 @@ func (h *Host) Next(now int64, out []byte) (n, length int) {
 	if now < h.lineFree {
 		return 0, 0
 	}
-	if h.pausedTo[h.c.AckPriority] <= now {
+	if h.pausedTo[ackPriority] <= now {
 		n, length = h.nextControl(out)
 	}
 	if length == 0 && h.pausedTo[h.c.Priority] <= now {
@@ -125,7 +124,7 @@ func (h *Host) Due() (at int64, ok bool) {
 		at = min(at, h.manager.Due())
 	}
 	if h.control.Len() > 0 || h.manager != nil && h.manager.Pending() {
-		at = min(at, max(h.lineFree, h.pausedTo[h.c.AckPriority]))
+		at = min(at, max(h.lineFree, h.pausedTo[ackPriority]))
 	}
 	lineFree := max(h.lineFree, h.pausedTo[h.c.Priority])
 	if h.ready.Len() > 0 {

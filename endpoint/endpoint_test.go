@@ -15,9 +15,8 @@ func TestMessagesComplete(t *testing.T) {
 		{"empty write", Write, 0, 1, 1},
 		{"write of the MTU", Write, 1024, 1, 1},
 		{"write of two packets", Write, 1025, 1, 2},
-		{"long write with immediate", WriteImm, 1 << 20, 3, 3 * 1024},
+		{"long write", Write, 1 << 20, 3, 3 * 1024},
 		{"send", Send, 5000, 10, 50},
-		{"send with immediate", SendImm, 100, 10, 10},
 		{"read", Read, 1, 1, 2},
 		{"long reads", Read, 100_000, 40, 40 * (98 + 1)},
 	} {

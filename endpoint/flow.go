@@ -115,18 +115,16 @@ type Op = transport.Op
 
 // The operations that a Host has.
 const (
-	Write    = transport.Write // RDMA WRITE
-	WriteImm = transport.WriteImm
-	Send     = transport.Send
-	SendImm  = transport.SendImm
-	Read     = transport.Read // RDMA READ: the data comes from the peer
+	Write = transport.Write // RDMA WRITE
+	Send  = transport.Send
+	Read  = transport.Read // RDMA READ: the data comes from the peer
 )
 
 // Stream is one or more messages of the same kind from a QP.
 type Stream struct {
 	QP       uint32 // local QP number
-	Op       Op     // UD: Send and SendImm only
-	Bytes    uint32 // of each message, up to 2^31; UD: at most the MTU
+	Op       Op
+	Bytes    uint32 // of each message, up to 2^31
 	Messages int    // 1
 	At       int64  // when the first message is posted, ns
 	Interval int64  // between messages, ns; 0: all are posted at once. A message is posted even if the previous one isn't complete
@@ -138,7 +136,7 @@ type Completion struct {
 	ID      uint64 // of the stream
 	Message int    // number in the stream, from 0
 	Posted  int64  // when it was due, ns
-	Done    int64  // when its last acknowledgement or READ response came, it failed or, for UD, was sent; ns
+	Done    int64  // when its last acknowledgement or READ response came, or it failed, ns
 	Bytes   uint32
 	Failed  bool // after Config.Retries time-outs, or an error that the peer reported
 }
@@ -162,9 +160,9 @@ func (h *Host) Start(s Stream) error {
 		return fmt.Errorf("endpoint: stream %d: QP 0x%06x has failed; close it and open another", s.ID, s.QP)
 	case s.Messages < 0 || s.Interval < 0:
 		return fmt.Errorf("endpoint: stream %d: Messages and Interval must not be negative", s.ID)
-	case s.Op > Read || q.Transport == UD && s.Op != Send && s.Op != SendImm:
-		return fmt.Errorf("endpoint: stream %d: the transport of QP 0x%06x doesn't support operation %d", s.ID, s.QP, s.Op)
-	case s.Bytes > maxMessage || q.Transport == UD && s.Bytes > h.transport.MTU || h.transport.Packets(s.Bytes) > maxInFlight:
+	case s.Op != Write && s.Op != Send && s.Op != Read:
+		return fmt.Errorf("endpoint: stream %d: a host doesn't support operation %d", s.ID, s.Op)
+	case s.Bytes > maxMessage || h.transport.Packets(s.Bytes) > maxInFlight:
 		return fmt.Errorf("endpoint: stream %d: messages of %d bytes are too long for the transport or for MTU %d", s.ID, s.Bytes, h.c.MTU)
 	}
 	q.streams.Push(activeStream{Stream: s})

@@ -14,10 +14,14 @@ type template struct {
 }
 
 const (
+	hopLimit    = 64 // or TTL
+	dataDSCP    = 26
+	cnpDSCP     = 48
+	ackPriority = 6 // of acknowledgements and CNPs: another class of PFC than data's
+
 	l3       = packet.EthernetLen
 	ackReq   = 0x80 // octet 8 of the BTH
 	padShift = 4    // of PadCount in octet 1 of the BTH
-	ect0     = 2
 	wordLen  = 4
 )
 
@@ -37,7 +41,7 @@ func (c *Config) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) te
 	if to.Addr.Is4() {
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv4)
 		b = b[:l3+packet.IPv4Len]
-		packet.PutIPv4(b[l3:], 0, 0, c.HopLimit, packet.ProtoUDP, uint32(c.Addr.Lo), uint32(to.Addr.Lo))
+		packet.PutIPv4(b[l3:], 0, 0, hopLimit, packet.ProtoUDP, uint32(c.Addr.Lo), uint32(to.Addr.Lo))
 	} else {
 		next := uint8(packet.ProtoUDP)
 		if len(hopByHop) > 0 {
@@ -45,14 +49,14 @@ func (c *Config) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) te
 		}
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv6)
 		b = b[:l3+packet.IPv6Len]
-		packet.PutIPv6(b[l3:], 0, 0, next, c.HopLimit, &c.Addr, &to.Addr)
+		packet.PutIPv6(b[l3:], 0, 0, next, hopLimit, &c.Addr, &to.Addr)
 		b = append(b, hopByHop...)
 	}
 	udp := len(b)
 	t.bth = udp + packet.UDPLen
 	b = b[:t.bth+packet.BTHLen]
 	(&packet.UDPHeader{SrcPort: srcPort, DstPort: packet.RoCEv2Port}).Put(b[udp:])
-	(&packet.BTH{PKey: c.PKey, DestQP: to.QP}).Put(b[t.bth:])
+	(&packet.BTH{PKey: packet.DefaultPKey, DestQP: to.QP}).Put(b[t.bth:])
 	t.b = b
 	return t
 }
@@ -66,19 +70,11 @@ func (t *template) put(out []byte, class uint8, opcode packet.Opcode, psn uint32
 	binary.BigEndian.PutUint32(out[t.bth+8:], psn&packet.PSNMask)
 	if out[l3]>>4 == 4 {
 		ip := out[l3 : l3+packet.IPv4Len]
-		packet.PutIPv4(ip, uint16(end-l3), class, ip[8], packet.ProtoUDP, binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint32(ip[16:]))
+		packet.PutIPv4(ip, uint16(end-l3), class, hopLimit, packet.ProtoUDP, binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint32(ip[16:]))
 		return
 	}
 	out[l3], out[l3+1] = 6<<4|class>>4, class<<4
 	binary.BigEndian.PutUint16(out[l3+4:], uint16(end-l3-packet.IPv6Len))
-}
-
-// dataClass is the traffic class of packets with data: DSCP and ECN.
-func (c *Config) dataClass() uint8 {
-	if c.NotECT {
-		return c.DSCP << 2
-	}
-	return c.DSCP<<2 | ect0
 }
 
 // putRequest writes a request packet.
@@ -94,7 +90,10 @@ func (q *qp) putRequest(p *transport.Packet, out []byte) (n, length int) {
 	if p.AckReq {
 		out[q.data.bth+8] |= ackReq
 	}
-	q.putExtended(p, out[q.data.bth+packet.BTHLen:])
+	if p.Opcode.Headers()&packet.HasRETH != 0 {
+		offset := uint64(p.Bytes - p.Left)
+		(&packet.RETH{VirtualAddress: q.remote.Address + offset, RKey: q.remote.RKey, DMALength: p.Left}).Put(out[q.data.bth+packet.BTHLen:])
+	}
 	finish(out, q.data.bth, n, length)
 	return n, length
 }
@@ -104,7 +103,7 @@ func (q *qp) putData(out []byte, opcode packet.Opcode, psn, payload uint32, cont
 	ext := opcode.HeadersLen()
 	pad := -int(payload) & (wordLen - 1)
 	behind := ext + int(payload) + pad + packet.ICRCLen
-	q.data.put(out, q.h.c.dataClass(), opcode, psn, behind)
+	q.data.put(out, dataDSCP<<2|packet.ECT0, opcode, psn, behind)
 	out[q.data.bth+1] |= uint8(pad << padShift)
 	q.h.counters.DataSent++
 	n = q.data.bth + packet.BTHLen + ext
@@ -120,21 +119,6 @@ func (q *qp) putData(out []byte, opcode packet.Opcode, psn, payload uint32, cont
 		n = length
 	}
 	return n, length
-}
-
-// putExtended writes the extended transport headers of a request.
-func (q *qp) putExtended(p *transport.Packet, b []byte) {
-	headers := p.Opcode.Headers()
-	if headers&packet.HasDETH != 0 {
-		(&packet.DETH{QKey: q.QKey, SourceQP: q.Number}).Put(b)
-	}
-	if headers&packet.HasRETH != 0 {
-		offset := uint64(p.Bytes - p.Left)
-		(&packet.RETH{VirtualAddress: q.remote.Address + offset, RKey: q.remote.RKey, DMALength: p.Left}).Put(b)
-	}
-	if headers&packet.HasImmDt != 0 {
-		binary.BigEndian.PutUint32(b[p.Opcode.Offset(packet.HasImmDt):], p.Number)
-	}
 }
 
 // A host has one memory region for all its QPs, as large as the longest message. Each QP has its own key.
@@ -180,11 +164,7 @@ func (q *qp) putACK(out []byte) (n, length int) {
 // putCNP writes a standard CNP (IBTA Annex A17). All its bytes are present in every payload mode, as its receiver checks the ICRC.
 func (q *qp) putCNP(out []byte) (n, length int) {
 	t := &q.ack
-	if q.Transport == UD { // rare: at most one each CNPInterval
-		to := q.h.c.template(q.h.scratch[:0], q.cnpTo, 0, nil)
-		t = &to
-	}
-	t.put(out, q.h.c.CNPDSCP<<2, packet.CNP, 0, packet.CNPReservedLen+packet.ICRCLen)
+	t.put(out, cnpDSCP<<2, packet.CNP, 0, packet.CNPReservedLen+packet.ICRCLen)
 	binary.BigEndian.PutUint16(out[t.bth-packet.UDPLen:], 0) // as ConnectX sends it
 	out[t.bth+4] = packet.BECN
 	length = t.bth + packet.BTHLen + packet.CNPReservedLen + packet.ICRCLen

@@ -35,7 +35,7 @@ func newPoint(t testing.TB, kind int) *scene {
 	algorithm := []Algorithm{NoControl, DCQCN, HPCC}[kind/6%3]
 	return newScene(t, kind%2 == 1, func(c *ReactionConfig) {
 		c.Extension, c.Algorithm = extension, algorithm
-		c.FastCNP, c.RequireTimestamp = algorithm != NoControl, algorithm == NoControl
+		c.FastCNP = algorithm != NoControl
 	})
 }
 
@@ -144,7 +144,7 @@ func TestMutatedReaction(t *testing.T) {
 	}
 }
 
-// target is a host with messages outstanding in both directions, on RC and UD.
+// target is a host with messages outstanding in both directions.
 type target struct {
 	n      *network
 	a      uint32
@@ -155,19 +155,14 @@ func newTarget(t testing.TB) *target {
 	c := Config{Addr: ipv6, SelectiveRepeat: true, Timeout: second, Reaction: ReactionConfig{Trusted: trustGateway, FastCNP: true, Algorithm: DCQCN}}
 	n := newNetwork(t, c, 1000)
 	a, b := n.connect(5, 1<<24-3)
-	ud := QP{Transport: UD, Number: 9, Peer: Peer{n.hosts[1].c.Addr, n.hosts[1].c.MAC, 10}}
-	if err := n.hosts[0].Open(ud); err != nil {
-		t.Fatal(err)
-	}
 	g := &target{n: n, a: a}
 	n.seen = func(_ int64, _ int, frame []byte, length int) {
 		g.frames = append(g.frames, append(frame[:len(frame):len(frame)], make([]byte, length-len(frame))...))
 	}
 	n.start(0, Stream{QP: a, Op: Read, Bytes: 3000, Messages: 2})
-	n.start(0, Stream{QP: a, Op: WriteImm, Bytes: 3000, Messages: 3})
+	n.start(0, Stream{QP: a, Op: Write, Bytes: 3000, Messages: 3})
 	n.start(1, Stream{QP: b, Op: Send, Bytes: 3000, Messages: 5})
 	n.start(1, Stream{QP: b, Op: Read, Bytes: 3000, Messages: 2})
-	n.start(0, Stream{QP: 9, Op: Send, Bytes: 100})
 	n.change = func(now int64, _ int, frame []byte, length int) bool {
 		return now < 5000 || parsed(frame, length).PSN%5 > 0
 	}

@@ -9,28 +9,26 @@ import (
 // HPCCConfig are the parameters of HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1). Comments give
 // the paper's name and the value that a zero field takes.
 type HPCCConfig struct {
-	BaseRTT     int64   // T: round-trip time without queues, ns; ReactionConfig.RTT
-	Utilization float64 // eta: target utilization of a link; 0.95
-	MaxStage    int     // maxStage: successive additive increases before the load is considered again; 5
-	Increase    int64   // W_AI: bytes; W_init * (1 - eta) / N for N = 50 concurrent flows (section 3.3), where W_init is LineRate * BaseRTT
-	Hops        int     // entries in the IOAM trace of each data packet, at most 9; 0: no trace is sent. IPv6 only
-	Namespace   uint16  // IOAM namespace of that trace
+	BaseRTT  int64 // T: round-trip time without queues, ns; ReactionConfig.RTT
+	Increase int64 // W_AI: bytes; W_init * (1 - eta) / N for N = 50 concurrent flows (section 3.3), where W_init is LineRate * BaseRTT
+	Hops     int   // entries in the IOAM trace of each data packet, at most 9; 0: no trace is sent. IPv6 only
 }
+
+const (
+	utilization = 0.95 // eta: target utilization of a link
+	maxStage    = 5    // successive additive increases before the load is considered again
+)
 
 // maxHops is the most hops whose data fit into a Fast CNP (docs/decisions.md, W5).
 const maxHops = (packet.MaxOptionTrace - packet.IOAMTraceHeaderLen) / hopLen
 
 func (c *HPCCConfig) complete(r *ReactionConfig) error {
 	setDefault(&c.BaseRTT, r.RTT)
-	setDefault(&c.Utilization, 0.95)
-	setDefault(&c.MaxStage, 5)
-	const flows = 50
-	setDefault(&c.Increase, max(1, int64(bytesIn(float64(r.LineRate), c.BaseRTT)*(1-c.Utilization)/flows)))
+	eta, flows := utilization, 50.0 // as variables: constants are exact, and would give another sum
+	setDefault(&c.Increase, max(1, int64(bytesIn(float64(r.LineRate), c.BaseRTT)*(1-eta)/flows)))
 	switch {
-	case c.BaseRTT < 0 || c.Increase < 0 || c.MaxStage < 0:
-		return fmt.Errorf("HPCC: BaseRTT, Increase and MaxStage must not be negative")
-	case c.Utilization <= 0 || c.Utilization > 1:
-		return fmt.Errorf("HPCC.Utilization is %g, expected more than 0 and at most 1", c.Utilization)
+	case c.BaseRTT < 0 || c.Increase < 0:
+		return fmt.Errorf("HPCC.BaseRTT is %d ns and Increase %d bytes, expected 0 or more", c.BaseRTT, c.Increase)
 	case c.Hops < 0 || c.Hops > maxHops:
 		return fmt.Errorf("HPCC.Hops is %d, expected 0 to %d", c.Hops, maxHops)
 	}
@@ -110,7 +108,7 @@ func (s *hpcc) newer(hops []Hop) bool {
 
 // estimate sets U from the first trace of a path, from which no rates can be computed: a link with a queue counts as fully used.
 func (s *hpcc) estimate(c *HPCCConfig, hops []Hop) {
-	s.load = c.Utilization
+	s.load = utilization
 	for i := range hops {
 		if queue := float64(hops[i].Queue); queue > 0 {
 			s.load = max(s.load, 1+queue/bytesIn(float64(hops[i].Rate), c.BaseRTT))
@@ -139,8 +137,8 @@ func (s *hpcc) measure(c *HPCCConfig, hops []Hop) {
 func (s *hpcc) compute(now int64, r *ReactionConfig) {
 	c := &r.HPCC
 	update := now-s.updatedAt >= c.BaseRTT
-	if s.load >= c.Utilization || s.stage >= c.MaxStage {
-		s.window = s.reference/(s.load/c.Utilization) + float64(c.Increase)
+	if s.load >= utilization || s.stage >= maxStage {
+		s.window = s.reference/(s.load/utilization) + float64(c.Increase)
 		if update {
 			s.stage = 0
 		}
@@ -164,9 +162,9 @@ func (s *hpcc) advance(now int64, r *ReactionConfig) {
 	if s.window == 0 || s.raiseAt > now {
 		return
 	}
-	times := (now-s.raiseAt)/r.RecoveryStep + 1
-	s.raiseAt += times * r.RecoveryStep
-	s.window += float64(times) * bytesIn(float64(r.RecoveryIncrease), r.HPCC.BaseRTT)
+	times := (now-s.raiseAt)/r.RTT + 1
+	s.raiseAt += times * r.RTT
+	s.window += float64(times) * bytesIn(r.recoveryIncrease(), r.HPCC.BaseRTT)
 	s.reference = s.window
 	if s.window >= bytesIn(float64(r.LineRate), r.HPCC.BaseRTT) {
 		s.window = 0

@@ -60,17 +60,14 @@ func (f *Flow) consistent(n *cnpdec.Notification) bool {
 func (f *Flow) fresh(now int64, n *cnpdec.Notification) (*lastNotification, Decision) {
 	c := &f.r.c
 	l := &n.LongHaul
-	switch {
-	case l.HasTimestamp && !near(l.Timestamp, packet.NTPTime(now+c.UnixTime), c.MaxAge):
+	if l.HasTimestamp && !near(l.Timestamp, packet.NTPTime(now+c.UnixTime), c.maxAge()) {
 		return nil, Stale
-	case !l.HasTimestamp && c.RequireTimestamp:
-		return nil, NoTimestamp
 	}
 	oldest := &f.last[0]
 	for i := range f.last {
 		last := &f.last[i]
 		if last.src == n.Src {
-			if last.repeatedBy(now, l, c.ReplayWindow) {
+			if last.repeatedBy(now, l, c.replayWindow()) {
 				return nil, Replayed
 			}
 			return last, 0
@@ -158,9 +155,9 @@ func (l *explicitLimit) advance(now int64, c *ReactionConfig) {
 	if l.rate == 0 || l.raiseAt > now {
 		return
 	}
-	times := (now-l.raiseAt)/c.RecoveryStep + 1
-	l.raiseAt += times * c.RecoveryStep
-	l.raise(l.rate+float64(times)*float64(c.RecoveryIncrease), c)
+	times := (now-l.raiseAt)/c.RTT + 1
+	l.raiseAt += times * c.RTT
+	l.raise(l.rate+float64(times)*c.recoveryIncrease(), c)
 }
 
 func (l *explicitLimit) raise(to float64, c *ReactionConfig) {

@@ -149,7 +149,6 @@ func TestSurvivesLoss(t *testing.T) {
 			MTU:             rapid.IntRange(1, 4096).Draw(t, "mtu"),
 			AckEvery:        rapid.IntRange(0, 10).Draw(t, "ackEvery"),
 			SelectiveRepeat: rapid.Bool().Draw(t, "selective"),
-			NAKInterval:     rapid.SampledFrom([]int64{0, 30_000}).Draw(t, "nakInterval"),
 			Window:          rapid.SampledFrom([]int64{0, 1, 20_000}).Draw(t, "window"),
 			Payload:         PayloadMode(rapid.IntRange(0, 1).Draw(t, "payload")),
 			Retries:         1_000_000,
@@ -170,7 +169,7 @@ func TestSurvivesLoss(t *testing.T) {
 			for i := range rapid.IntRange(0, 4).Draw(t, "streams") {
 				messages := rapid.IntRange(1, 5).Draw(t, "messages")
 				n.start(end, Stream{
-					QP: qp, Op: Op(rapid.IntRange(0, int(Read)).Draw(t, "op")), ID: uint64(i), Messages: messages,
+					QP: qp, Op: rapid.SampledFrom([]Op{Write, Send, Read}).Draw(t, "op"), ID: uint64(i), Messages: messages,
 					Bytes:    uint32(rapid.IntRange(0, 20*c.MTU).Draw(t, "bytes")),
 					At:       int64(rapid.IntRange(0, 100_000).Draw(t, "at")),
 					Interval: int64(rapid.IntRange(0, 50_000).Draw(t, "interval")),

@@ -9,15 +9,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// Transport is a QP's transport service, RC or UD.
-type Transport = transport.Service
-
-// The services that a Host has.
-const (
-	RC = transport.RC // reliable connection
-	UD = transport.UD // unreliable datagram
-)
-
 // Peer is the other end of a QP.
 type Peer struct {
 	Addr packet.Addr
@@ -25,15 +16,13 @@ type Peer struct {
 	QP   uint32  // QP number, 24 bits
 }
 
-// QP describes a queue pair to open.
+// QP describes a queue pair to open, of a reliable connection.
 type QP struct {
-	Transport  Transport
 	Number     uint32 // of this host, 24 bits
-	Peer       Peer   // UD: the destination of its datagrams; it receives datagrams from anyone
+	Peer       Peer
 	SendPSN    uint32 // first PSN of this host's requests, 24 bits
-	ReceivePSN uint32 // first PSN of the peer's requests, 24 bits. RC only
+	ReceivePSN uint32 // first PSN of the peer's requests, 24 bits
 	SrcPort    uint16 // UDP source port; 0: as Linux chooses it
-	QKey       uint32 // UD only
 }
 
 // qp is an open queue pair.
@@ -57,7 +46,6 @@ type qp struct {
 	unconfirmed *cm.Conn
 
 	cnpDue  bool
-	cnpTo   Peer  // UD: the sender of the CE packet
 	lastCNP int64 // ns; -never if none was sent
 
 	sentAt    int64   // when the last data packet started, ns
@@ -85,7 +73,7 @@ func (h *Host) Open(c QP) error {
 		return fmt.Errorf("endpoint: QP 0x%06x: a PSN or the peer's QP number has more than 24 bits", c.Number)
 	}
 	if c.SrcPort == 0 {
-		c.SrcPort = SourcePort(c.Transport, c.Number, c.Peer.QP)
+		c.SrcPort = packet.SourcePort(c.Number, c.Peer.QP)
 	}
 	q := &qp{QP: c, h: h, timerAt: never, lastCNP: -never, remote: Region{regionBase, regionKey ^ c.Peer.QP}}
 	if h.c.Remote != nil {
@@ -93,7 +81,7 @@ func (h *Host) Open(c QP) error {
 	}
 	q.flow = h.reaction.Open(FlowID{QP: c.Number, Dst: c.Peer.Addr, DestQP: c.Peer.QP})
 	q.data, q.ack = h.c.templates(&c)
-	q.requester.Start(&h.transport, &h.counted, c.Transport, c.SendPSN, func(now int64, m transport.Message, failed bool) {
+	q.requester.Start(&h.transport, &h.counted, transport.RC, c.SendPSN, func(now int64, m transport.Message, failed bool) {
 		switch {
 		case h.byNumber[c.Number] != q: // Completed may have closed it
 		case q.ping != nil:
@@ -104,7 +92,7 @@ func (h *Host) Open(c QP) error {
 			h.complete(now, m, failed)
 		}
 	})
-	q.responder.Start(&h.transport, &h.counted, c.Transport, c.ReceivePSN)
+	q.responder.Start(&h.transport, &h.counted, transport.RC, c.ReceivePSN)
 	h.byNumber[c.Number] = q
 	return nil
 }
@@ -163,13 +151,4 @@ func (h *Host) freeNumber() uint32 {
 			return n
 		}
 	}
-}
-
-// SourcePort is the UDP source port that Linux gives a QP without a flow label. A UD QP has that of Soft-RoCE.
-func SourcePort(t Transport, local, remote uint32) uint16 {
-	const softRoCE = 0x61c88647
-	if t == UD {
-		return packet.LowestSourcePort + uint16(local*softRoCE>>18)
-	}
-	return packet.SourcePort(local, remote)
 }

@@ -33,8 +33,6 @@ type ReactionConfig struct {
 	FastCNP        bool
 	LongHaulICMPv6 bool
 	Extension      packet.Notification
-	Code           packet.CodePoints   // packet.DefaultCodePoints
-	ICRC           cnpdec.ICRCCoverage // which ICRC follows an IPv6 extension header
 
 	Algorithm Algorithm
 	DCQCN     DCQCNConfig
@@ -43,48 +41,21 @@ type ReactionConfig struct {
 	ReactionDelay, ReactionDelayMax int64
 
 	RTT              int64 // RTT_est: round-trip time to the farthest peer; 1 ms
-	RecoveryInterval int64 // time after the last Long-haul CNP until a reduced rate begins to rise; 2 * RTT (draft-tian 5.6)
-	RecoveryStep     int64 // time between increases after that; RTT
-	RecoveryIncrease int64 // one increase, bit/s; a 100th of LineRate
+	RecoveryInterval int64 // time after the last Long-haul CNP until a reduced rate begins to rise, by a 100th of LineRate each RTT; 2 * RTT (draft-tian 5.6)
 	MaxResume        int64 // most that one Resume adds, bit/s; half of LineRate (draft-tian 9)
 
-	// A Long-haul CNP with a timestamp object is stale if the timestamp differs from the host's time by more than MaxAge; RTT, at least 10 ms.
-	// UnixTime is what to add to the caller's times to have Unix time, ns.
-	MaxAge   int64
-	UnixTime int64
-	// RequireTimestamp refuses Long-haul CNPs without a timestamp object. If it is false, one with the same content as the last from its
-	// source counts as a replay within ReplayWindow; RTT / 2, as senders leave an RTT between two (draft-tian 5.5).
-	RequireTimestamp bool
-	ReplayWindow     int64
+	UnixTime int64 // what to add to the caller's times to have Unix time, ns
 }
 
 func (c *ReactionConfig) complete() error {
 	if c.LineRate <= 0 {
 		return fmt.Errorf("LineRate is %d bit/s, expected more than 0", c.LineRate)
 	}
-	const (
-		recoverySteps = 100
-		millisecond   = 1_000_000
-		leastMaxAge   = 10 * millisecond
-	)
-	setDefault(&c.Code, packet.DefaultCodePoints)
-	setDefault(&c.RTT, millisecond)
+	setDefault(&c.RTT, 1_000_000)
 	setDefault(&c.RecoveryInterval, 2*c.RTT)
-	setDefault(&c.RecoveryStep, c.RTT)
-	setDefault(&c.RecoveryIncrease, max(1, c.LineRate/recoverySteps))
 	setDefault(&c.MaxResume, max(1, c.LineRate/2))
-	setDefault(&c.MaxAge, max(leastMaxAge, c.RTT))
-	setDefault(&c.ReplayWindow, c.RTT/2)
-	for _, v := range []struct {
-		name  string
-		value int64
-	}{
-		{"RTT", c.RTT}, {"RecoveryInterval", c.RecoveryInterval}, {"RecoveryStep", c.RecoveryStep},
-		{"RecoveryIncrease", c.RecoveryIncrease}, {"MaxResume", c.MaxResume}, {"MaxAge", c.MaxAge}, {"ReplayWindow", c.ReplayWindow},
-	} {
-		if v.value < 0 {
-			return fmt.Errorf("%s is %d, expected more than 0", v.name, v.value)
-		}
+	if c.RTT < 0 || c.RecoveryInterval < 0 || c.MaxResume < 0 {
+		return fmt.Errorf("RTT is %d ns, RecoveryInterval %d ns and MaxResume %d bit/s, expected more than 0", c.RTT, c.RecoveryInterval, c.MaxResume)
 	}
 	for _, p := range c.Trusted {
 		if !p.IsValid() {
@@ -100,6 +71,16 @@ func (c *ReactionConfig) complete() error {
 	}
 	return c.HPCC.complete(c)
 }
+
+// recoveryIncrease is one increase of a reduced rate, bit/s.
+func (c *ReactionConfig) recoveryIncrease() float64 { return float64(max(1, c.LineRate/100)) }
+
+// maxAge is how much a Long-haul CNP's timestamp may differ from the host's time, ns.
+func (c *ReactionConfig) maxAge() int64 { return max(10_000_000, c.RTT) }
+
+// replayWindow is the time in which a Long-haul CNP without a timestamp and with the same content as the last from its source is a replay, ns: senders leave an RTT
+// between two (draft-tian 5.5).
+func (c *ReactionConfig) replayWindow() int64 { return c.RTT / 2 }
 
 // ReactionPoint processes the notifications that arrive at a host and sets the rates of its QPs. It keeps a Flow for each QP.
 type ReactionPoint struct {
@@ -131,7 +112,7 @@ func NewReactionPoint(c ReactionConfig) (*ReactionPoint, error) {
 	}
 	r := &ReactionPoint{c: c, trusted: prefix.New(entries), byQP: make(map[uint32]*Flow), byPeer: make(map[peerQP]*Flow)}
 	r.decoder = cnpdec.Receiver{
-		Code: c.Code, Extension: c.Extension, ICRC: c.ICRC,
+		Code: packet.DefaultCodePoints, Extension: c.Extension,
 		Trusted:   r.trusts,
 		KnownQP:   func(qp uint32) bool { return r.byQP[qp] != nil },
 		KnownFlow: func(dst packet.Addr, qp uint32) bool { return r.byPeer[peerQP{dst, qp}] != nil },

@@ -62,8 +62,6 @@ func TestRefusals(t *testing.T) {
 		{name: "stale", frame: func(s *scene) []byte { return s.stamped(-11_000_000) }, want: Stale},
 		{name: "from the future", frame: func(s *scene) []byte { return s.stamped(11_000_000) }, want: Stale},
 		{name: "from another era", frame: func(s *scene) []byte { return s.stamped(-1_500_000_000 * second) }, want: Stale},
-		{name: "without timestamp", config: func(c *ReactionConfig) { c.RequireTimestamp = true },
-			frame: func(s *scene) []byte { return s.longHaul(reduce) }, want: NoTimestamp},
 		{name: "trace of another form", v6: true, config: func(c *ReactionConfig) { c.Algorithm = HPCC },
 			frame: func(s *scene) []byte { return s.fast(trace()) }, want: WrongTrace},
 		{name: "trace of a link without a rate", v6: true, config: func(c *ReactionConfig) { c.Algorithm = HPCC },

@@ -39,9 +39,7 @@ func (h *Host) receivePacket(now int64, frame []byte, p *packet.Parsed) {
 	case q == nil || q.dead:
 		h.counters.UnknownQP++
 		return
-	case q.Transport == UD && p.Opcode.HasPayload() && p.Opcode.Headers()&packet.HasDETH != 0:
-		q.datagram(now, frame, p)
-	case q.Transport == UD || p.Opcode.Role() == packet.NoRole || p.Src != q.Peer.Addr:
+	case p.Opcode.Role() == packet.NoRole || p.Src != q.Peer.Addr:
 		h.counters.WrongPeer++
 		return
 	case q.unconfirmed != nil:
@@ -54,18 +52,6 @@ func (h *Host) receivePacket(now int64, frame []byte, p *packet.Parsed) {
 		q.requestPacket(now, frame, p)
 	}
 	q.schedule(now)
-}
-
-// datagram processes a UD packet. A CNP goes to its sender.
-func (q *qp) datagram(now int64, frame []byte, p *packet.Parsed) {
-	q.h.counters.InSequence++
-	if p.ECN != packet.CE {
-		return
-	}
-	q.congested(now)
-	if q.cnpDue && q.lastCNP == now {
-		q.cnpTo = Peer{Addr: p.Src, MAC: [6]byte(frame[6:12]), QP: p.SourceQP}
-	}
 }
 
 // response processes an acknowledgement or a READ response.

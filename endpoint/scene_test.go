@@ -46,7 +46,7 @@ func newScene(t testing.TB, v6 bool, change func(*ReactionConfig)) *scene {
 	}
 	return &scene{
 		t: t, r: r, flow: r.Open(FlowID{QP: sourceQP, Dst: dst, DestQP: destQP}), now: 5 * second, from: gateway,
-		target: cnpgen.Target{Src: src, Dst: dst, Family: family, SrcPort: SourcePort(RC, sourceQP, destQP), DestQP: destQP},
+		target: cnpgen.Target{Src: src, Dst: dst, Family: family, SrcPort: packet.SourcePort(sourceQP, destQP), DestQP: destQP},
 	}
 }
 

@@ -141,7 +141,7 @@ func (q *qp) limit(now int64) uint64 {
 // request writes the next request packet of the QP to out.
 func (q *qp) request(now int64, out []byte) (n, length int) {
 	p := q.requester.Send(now, q.limit(now))
-	if q.Transport == RC && q.timer == 0 {
+	if q.timer == 0 {
 		q.arm(now + q.h.c.Timeout)
 	}
 	return q.putRequest(&p, out)

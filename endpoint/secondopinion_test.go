@@ -55,33 +55,33 @@ func TestWireshark(t *testing.T) {
 			return true
 		}
 		n.start(0, Stream{QP: a, Op: Write, Bytes: 2345})
-		n.start(0, Stream{QP: a, Op: SendImm, Bytes: 1234, At: 100_000})
+		n.start(0, Stream{QP: a, Op: Send, Bytes: 1234, At: 100_000})
 		n.start(0, Stream{QP: a, Op: Read, Bytes: 1500, At: 200_000})
 	})
 	got := tshark(t, frames, "ip.src", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.srcport", "infiniband.bth.opcode", "infiniband.bth.p_key",
 		"infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.padcnt", "infiniband.reth.va", "infiniband.reth.dmalen",
-		"infiniband.aeth.syndrome", "infiniband.aeth.msn", "infiniband.immdt")
+		"infiniband.aeth.syndrome", "infiniband.aeth.msn")
 	const (
 		a    = "10.0.0.1,26,2,49730,"
 		b    = "10.0.0.2,26,2,49730,"
 		ackB = "10.0.0.2,26,0,49730,"
 	)
 	want := []string{
-		// opcode, partition key, DestQP, PSN, AckReq, pad, virtual address, DMA length, syndrome, MSN, immediate
-		a + "6,65535,0x000022,16777214,0,0,0x00007f0000000000,2345,,,,",
-		a + "7,65535,0x000022,16777215,0,0,,,,,,",
-		a + "8,65535,0x000022,0,1,3,,,,,,",
-		"10.0.0.2,48,0,0,129,65535,0x000011,0,0,0,,,,,,", // CNP
-		ackB + "17,65535,0x000011,0,0,0,,,31,1,,",
-		a + "0,65535,0x000022,1,0,0,,,,,,", // is lost
-		a + "3,65535,0x000022,2,1,2,,,,,00000000+00000000,",
-		ackB + "17,65535,0x000011,1,0,0,,,96,1,,",
-		a + "0,65535,0x000022,1,0,0,,,,,,",
-		a + "3,65535,0x000022,2,1,2,,,,,00000000+00000000,",
-		ackB + "17,65535,0x000011,2,0,0,,,31,2,,",
-		a + "12,65535,0x000022,3,1,0,0x00007f0000000000,1500,,,,",
-		b + "13,65535,0x000011,3,0,0,,,31,3,,",
-		b + "15,65535,0x000011,4,0,0,,,31,3,,",
+		// opcode, partition key, DestQP, PSN, AckReq, pad, virtual address, DMA length, syndrome, MSN
+		a + "6,65535,0x000022,16777214,0,0,0x00007f0000000000,2345,,,",
+		a + "7,65535,0x000022,16777215,0,0,,,,,",
+		a + "8,65535,0x000022,0,1,3,,,,,",
+		"10.0.0.2,48,0,0,129,65535,0x000011,0,0,0,,,,,", // CNP
+		ackB + "17,65535,0x000011,0,0,0,,,31,1,",
+		a + "0,65535,0x000022,1,0,0,,,,,", // is lost
+		a + "2,65535,0x000022,2,1,2,,,,,",
+		ackB + "17,65535,0x000011,1,0,0,,,96,1,",
+		a + "0,65535,0x000022,1,0,0,,,,,",
+		a + "2,65535,0x000022,2,1,2,,,,,",
+		ackB + "17,65535,0x000011,2,0,0,,,31,2,",
+		a + "12,65535,0x000022,3,1,0,0x00007f0000000000,1500,,,",
+		b + "13,65535,0x000011,3,0,0,,,31,3,",
+		b + "15,65535,0x000011,4,0,0,,,31,3,",
 	}
 	for i := range max(len(got), len(want)) {
 		var g, w string
@@ -99,7 +99,7 @@ func TestWireshark(t *testing.T) {
 
 // TestWiresharkTrace: tshark reads the IOAM trace of a packet with data, and what nodes add to it.
 func TestWiresharkTrace(t *testing.T) {
-	c := Config{Addr: ipv6, Reaction: ReactionConfig{Algorithm: HPCC, HPCC: HPCCConfig{Hops: 3, Namespace: 5}}}
+	c := Config{Addr: ipv6, Reaction: ReactionConfig{Algorithm: HPCC, HPCC: HPCCConfig{Hops: 3}}}
 	frames := capture(t, c, func(n *network, a uint32) { n.start(0, Stream{QP: a, Bytes: 100}) })
 	frame := frames[0]
 	for i := range 2 {
@@ -111,7 +111,7 @@ func TestWiresharkTrace(t *testing.T) {
 	got := tshark(t, [][]byte{frame}, "ipv6.opt.ioam.trace.ns", "ipv6.opt.ioam.trace.nodelen", "ipv6.opt.ioam.trace.remlen", "ipv6.opt.ioam.trace.node.id",
 		"ipv6.opt.ioam.trace.node.tss", "ipv6.opt.ioam.trace.node.tsf", "ipv6.opt.ioam.trace.node.qdepth", "ipv6.opt.ioam.trace.node.nsdata_wide",
 		"ipv6.opt.ioam.trace.invalid_type", "infiniband.reth.dmalen")
-	const want = "5,6,6,0x00004e+0x00004d,0x00000003+0x00000003,0x0000002a+0x0000002a,0x000004d2+0x000004d2,0x009c40ffffffffff+0x009c40ffffffffff,,100,"
+	const want = "0,6,6,0x00004e+0x00004d,0x00000003+0x00000003,0x0000002a+0x0000002a,0x000004d2+0x000004d2,0x009c40ffffffffff+0x009c40ffffffffff,,100,"
 	if got[0] != want {
 		t.Errorf("tshark reads %q, want %q", got[0], want)
 	}
@@ -121,7 +121,7 @@ func TestWiresharkTrace(t *testing.T) {
 func TestScapy(t *testing.T) {
 	var all [][]byte // one run of each program reads them: most of the time is for their start
 	for _, c := range []Config{
-		{}, {MTU: 4096, PKey: 0x8001}, {MTU: 1000, SelectiveRepeat: true}, {Addr: ipv6},
+		{}, {MTU: 4096}, {MTU: 1000, SelectiveRepeat: true}, {Addr: ipv6},
 		{Addr: ipv6, Reaction: ReactionConfig{HPCC: HPCCConfig{Hops: 4}}},
 	} {
 		frames := capture(t, c, func(n *network, a uint32) {
@@ -133,14 +133,9 @@ func TestScapy(t *testing.T) {
 				}
 				return sent%7 > 0
 			}
-			for op := Write; op <= Read; op++ {
-				n.start(0, Stream{QP: a, Op: op, Bytes: 5555, Messages: 2})
+			for _, op := range []Op{Write, Send, Read} {
+				n.start(0, Stream{QP: a, Op: op, Bytes: 5555, Messages: 4})
 			}
-			h := n.hosts[1]
-			if err := n.hosts[0].Open(QP{Transport: UD, Number: 500, Peer: Peer{h.c.Addr, h.c.MAC, 600}, QKey: 1}); err != nil {
-				t.Fatal(err)
-			}
-			n.start(0, Stream{QP: 500, Op: SendImm, Bytes: 333, Messages: 3})
 		})
 		if len(frames) < 50 {
 			t.Errorf("only %d frames", len(frames))

@@ -73,7 +73,7 @@ func (c *HPCCConfig) traceOption(to packet.Addr) []byte {
 	b[2] = packet.OptionPadN // the trace starts on a 4-octet boundary (RFC 9486 3)
 	at := 2 + padN
 	b[at], b[at+1], b[at+3] = packet.OptionIOAMChanges, uint8(option-packet.OptionHeaderLen), packet.IOAMPreallocatedTrace
-	(&packet.IOAMTraceHeader{NamespaceID: c.Namespace, NodeLen: hopWords, RemainingLen: uint8(c.Hops * hopWords), TraceType: traceType}).Put(b[at+4:])
+	(&packet.IOAMTraceHeader{NodeLen: hopWords, RemainingLen: uint8(c.Hops * hopWords), TraceType: traceType}).Put(b[at+4:])
 	if rest := length - at - option; rest > 1 {
 		b[at+option], b[at+option+1] = packet.OptionPadN, uint8(rest-packet.OptionHeaderLen)
 	}

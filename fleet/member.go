@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -48,10 +49,9 @@ type Config struct {
 	Started int64  // Unix time, ns; the first sequence number
 	Seed    uint64 // of hashes
 
-	Answer func(request []byte) []byte              // to a question of another member; may be nil
-	Hints  func(host string, m *HintMessage) error  // takes hints of a host
-	Bodies func(k wire.Kind, from string, b []byte) // takes the kinds that fleet doesn't read: Episode
-	Plane  Plane                                    // may be nil
+	Answer func(request []byte) []byte             // to a question of another member; may be nil
+	Hints  func(host string, m *HintMessage) error // takes hints of a host
+	Plane  Plane                                   // may be nil
 }
 
 // Stats counts what a member did. Names are those of the metrics.
@@ -184,12 +184,8 @@ func (m *Member) take(h *wire.Header, body []byte) error {
 		return m.takeAsk(h.Sender, body)
 	case wire.Answer:
 		return m.questions.takeAnswer(h.Sender, body)
-	default:
-		if m.Bodies != nil {
-			m.Bodies(h.Kind, h.Sender, body)
-		}
 	}
-	return nil
+	return nil // Episode: nobody here reads it
 }
 
 // takeAsk answers a question.
@@ -227,13 +223,7 @@ func (m *Member) takeHints(host string, body []byte) error {
 // Stats is a copy of the counts.
 func (m *Member) Stats() Stats {
 	s := m.stats
-	s.Refused, s.HintsRefused = map[string]uint64{}, map[string]uint64{}
-	for k, n := range m.stats.Refused {
-		s.Refused[k] = n
-	}
-	for k, n := range m.stats.HintsRefused {
-		s.HintsRefused[k] = n
-	}
+	s.Refused, s.HintsRefused = maps.Clone(s.Refused), maps.Clone(s.HintsRefused)
 	s.Wants, s.Wanted, s.Pairs = len(m.asking.own), len(m.asking.others), len(m.heirs.of)
 	if m.Peers != nil {
 		s.RemoteFlows = m.Peers.Flows()

@@ -246,9 +246,5 @@ func (s *scan) takeFlow(f *wire.Flow) {
 		Requests: f.Flags&wire.Requests != 0, Responses: f.Flags&wire.Responses != 0, First: f.First, High: f.High, Acked: f.Acked,
 	}
 	r.Key.SetScope(packet.Scope(w.scope))
-	if f.Flags&wire.Gone != 0 {
-		s.Peers.Forget(&r.Key, s.now)
-		return
-	}
 	s.stats.Shown[s.Peers.Show(&r, s.now)]++
 }

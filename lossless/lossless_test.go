@@ -135,7 +135,7 @@ func TestWatch(t *testing.T) {
 			if got := w.Update(&d, l.now, l.paused); got != l.want {
 				t.Errorf("%s: at %d: %d, want %d", name, l.now, got, l.want)
 			}
-			if _, any := w.Due(&d); any != (l.paused != w.Stormed()) {
+			if _, any := w.Due(&d); any != (l.paused != w.stormed) {
 				t.Errorf("%s: at %d: %v that an event is due", name, l.now, any)
 			}
 		}

@@ -47,9 +47,6 @@ func (w *Watch) Update(d *Watchdog, now int64, paused bool) Event {
 	return Restored
 }
 
-// Stormed reports whether the class has been paused for too long, and is not restored yet.
-func (w *Watch) Stormed() bool { return w.stormed }
-
 // Due is the time of the next event if the class stays as it is, ns; false if there is none.
 func (w *Watch) Due(d *Watchdog) (int64, bool) {
 	return w.since + d.Detection, w.paused != w.stormed

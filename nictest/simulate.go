@@ -85,7 +85,7 @@ func newWorld(c Config, sim Simulation) (*world, error) {
 	if err := w.sender.Start(endpoint.Stream{QP: at, Op: endpoint.Write, Bytes: 1 << 20, Messages: 1 << 40}); err != nil {
 		return nil, err
 	}
-	port := endpoint.SourcePort(endpoint.RC, at, from)
+	port := packet.SourcePort(at, from)
 	w.session, err = NewSession(0, c, Sender{Addr: s.Addr, Peer: sim.Peer, MAC: s.MAC, FromMAC: p.MAC, QP: at, PeerQP: from, SrcPort: port})
 	return w, err
 }

@@ -209,13 +209,6 @@ func (f *flow) follow(r *Remote, p *arrival) bool {
 	return true
 }
 
-// Forget ends a remote flow.
-func (e *Peers) Forget(k *flowtable.Key, now int64) {
-	if x, _, ok := e.table.Find(k); ok && e.learner.tracks[x].slot != 0 {
-		e.table.Renew(x, now)
-	}
-}
-
 // Adopt confirms an own flow with a source QP that it had at another gateway, or at this one before a restart, if it is unknown and its UDP
 // source port is that of the two QPs. Its peer flow r counts as remote until it is seen. It reports whether the flow has the source QP now.
 func (e *Peers) Adopt(r *Remote, own *flowtable.Key, now int64) bool {

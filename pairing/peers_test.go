@@ -271,14 +271,6 @@ func TestPeersEnd(t *testing.T) {
 	if got, ok := know(); !ok || got.Evidence() != EvidencePeer {
 		t.Fatalf("shown: %v", got)
 	}
-	peers.Forget(&remote.Key, w.now)
-	if got, ok := know(); ok {
-		t.Errorf("forgotten: %v", got)
-	}
-	show()
-	if got, ok := know(); !ok {
-		t.Errorf("shown again: %v", got)
-	}
 	remote.Port ^= 1
 	peers.Show(&remote, w.now)
 	if got, ok := know(); ok {

@@ -41,12 +41,6 @@ func TestInterleaveLimits(t *testing.T) {
 			return func() bool { return PerSecond(200).Allow(&tat, 1e9) }
 		})
 	})
-	t.Run("interval", func(t *testing.T) {
-		allowed(t, 3, 1, func() func() bool {
-			var word atomic.Int64
-			return func() bool { return Interval(10).Allow(&word, 1e9) }
-		})
-	})
 	t.Run("destination", func(t *testing.T) {
 		allowed(t, 3, 2, func() func() bool {
 			d, err := New(make([]byte, Size(1)), 1, 1)

@@ -1,7 +1,5 @@
 package ratelimit
 
-import "sync/atomic"
-
 // Interval is the minimum time between two events of one flow, in nanoseconds (draft-tian 5.5 recommends the round-trip time);
 // 0 or less is no limit.
 type Interval int64
@@ -19,11 +17,4 @@ func Stamp(now int64) int64 {
 		return 1
 	}
 	return now
-}
-
-// Allow checks and records an event in one step, in a word that any number of goroutines may share: of several at the same time one is
-// allowed.
-func (v Interval) Allow(word *atomic.Int64, now int64) bool {
-	last := word.Load()
-	return v.Ready(last, now) && word.CompareAndSwap(last, Stamp(now))
 }

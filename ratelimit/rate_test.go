@@ -270,35 +270,15 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-func TestIntervalAllowsOneOfMany(t *testing.T) {
-	const flows = 100_000
-	var n, place atomic.Int64
-	words := make([]atomic.Int64, flows+1)
-	together(func(int) {
-		allowed := int64(0)
-		for i := place.Load(); i < flows; i = place.Load() { // all of them ask for the same flow
-			if Interval(100).Allow(&words[i], 1000) {
-				allowed++
-			}
-			place.CompareAndSwap(i, i+1)
-		}
-		n.Add(allowed)
-	})
-	if n.Load() != flows {
-		t.Fatalf("%d events of %d flows at one instant", n.Load(), flows)
-	}
-}
-
 // Events of one flow are at least the interval apart.
 func TestIntervalProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := Interval(rapid.Int64Range(1, 1000).Draw(t, "interval"))
-		var word atomic.Int64
-		now, last := int64(1), int64(-1<<40)
+		now, last := int64(1), int64(0)
 		for range 200 {
 			now += rapid.Int64Range(0, 400).Draw(t, "step")
-			want := now-last >= int64(v)
-			if got := v.Allow(&word, now); got != want {
+			want := last == 0 || now-last >= int64(v)
+			if got := v.Ready(last, now); got != want {
 				t.Fatalf("at %d, last at %d, interval %d: allowed %v", now, last, v, got)
 			}
 			if want {
@@ -311,13 +291,12 @@ func TestIntervalProperty(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	d := newDestinations(t, 1000)
 	r := PerSecond(1000)
-	var tat, word atomic.Int64
+	var tat atomic.Int64
 	now := int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
 		now += ms
 		r.Allow(&tat, now)
 		r.Refund(&tat)
-		Interval(ms).Allow(&word, now)
 		d.Allow(r, addr(uint64(now)), now)
 		d.Refund(r, addr(uint64(now)))
 	}); n != 0 {

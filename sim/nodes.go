@@ -2,8 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
@@ -87,43 +85,12 @@ type gateway struct {
 	peers    []int   // by port of the dataplane
 	plane    *dataplane.Dataplane
 	backends []*inmem.Backend // by worker
-	memory   [][]byte         // of the backends
 	time     *stepper.Stepper
 	loop     int64
 }
 
 // spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
 const spareBytes = 384
-
-// unused has memory of gateways whose simulations have ended. It is large, and a new simulation need not clear it. A sync.Pool would be empty after
-// two collections of garbage, which are as frequent as simulations are short.
-var unused struct {
-	sync.Mutex
-	buffers [][]byte
-}
-
-// newBuffers returns memory for a gateway's buffers, with any content.
-func newBuffers(bytes int) []byte {
-	unused.Lock()
-	defer unused.Unlock()
-	i := slices.IndexFunc(unused.buffers, func(b []byte) bool { return cap(b) >= bytes })
-	if i < 0 {
-		unused.buffers = unused.buffers[:max(len(unused.buffers)-1, 0)] // so that there are never more than were used at one time
-		return make([]byte, bytes)
-	}
-	b := unused.buffers[i]
-	unused.buffers = slices.Delete(unused.buffers, i, i+1)
-	return b[:bytes]
-}
-
-// Release gives memory of a simulation to later ones. The simulation must not be used any more.
-func (s *Sim) Release() {
-	unused.Lock()
-	defer unused.Unlock()
-	for _, g := range s.gateways {
-		unused.buffers = append(unused.buffers, g.memory...)
-	}
-}
 
 // newGateway makes the dataplane of a node.
 func (s *Sim) newGateway(node int) (*gateway, error) {
@@ -137,7 +104,7 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 		g.peers = append(g.peers, p.Peer)
 	}
 	for range max(c.Workers, 1) {
-		memory := newBuffers(c.Buffers * spareBytes)
+		memory := make([]byte, c.Buffers*spareBytes)
 		backend, err := inmem.New(inmem.Config{
 			Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: memory,
 			Sent: func(sent inmem.Sent) { s.fromGateway(g, &sent) },
@@ -145,7 +112,7 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
 		}
-		g.backends, g.memory = append(g.backends, backend), append(g.memory, memory)
+		g.backends = append(g.backends, backend)
 	}
 	config := c.Dataplane
 	for _, backend := range g.backends {

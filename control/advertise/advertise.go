@@ -1,6 +1,5 @@
 // Package advertise has what the routing protocols share by which gateways announce and learn proxies (draft-xiao-proxy 5): which routes name a proxy
-// that counts, when a changed set of them is used, and the state that the API shows. The protocols are in packages below it. It is pure: it has no
-// clock, goroutine, input or output.
+// that counts, when a changed set of them is used, and the state that the API shows. The protocols are in packages below it.
 package advertise
 
 import (
@@ -91,9 +90,8 @@ func (r *Rules) Judge(route *Route) (netip.Addr, Reason) {
 
 // Result is what a set of routes leads to.
 type Result struct {
-	Senders []proxy.Sender // by prefix, none twice; at most proxy.MaxSenders
-	Routes  [Reasons]int   // number of routes by what became of them
-	ByPeer  map[netip.Addr]*[Reasons]int
+	Senders []proxy.Sender               // by prefix, none twice; at most proxy.MaxSenders
+	ByPeer  map[netip.Addr]*[Reasons]int // number of routes by what became of them
 }
 
 // Learn makes the map of the routes, at most one of each prefix.
@@ -110,7 +108,6 @@ func (r *Rules) Learn(routes []Route) Result {
 		if reason == Learned {
 			result.Senders = append(result.Senders, proxy.Sender{Prefix: route.Prefix, Proxy: address, Origin: OriginBGP})
 		}
-		result.Routes[reason]++
 		of := result.ByPeer[route.Peer]
 		if of == nil {
 			of = new([Reasons]int)
@@ -170,34 +167,29 @@ const (
 	Longest = time.Second
 )
 
-// Settling combines changes of routes that come in quick succession. Its caller has the clock: any increasing count of nanoseconds.
+// Settling combines changes of routes that come in quick succession: once they are to be used, its timer fires.
 type Settling struct {
-	pending     bool
-	first, last int64 // change that isn't used yet
+	*time.Timer
+	first time.Time // change that isn't used yet
 }
 
-// Change notes a change at a time.
-func (s *Settling) Change(now int64) {
-	if !s.pending {
-		s.pending, s.first = true, now
+// NewSettling has no changes.
+func NewSettling() *Settling {
+	t := time.NewTimer(Longest)
+	t.Stop()
+	return &Settling{Timer: t}
+}
+
+// Change notes a change.
+func (s *Settling) Change() {
+	if s.first.IsZero() {
+		s.first = time.Now()
 	}
-	s.last = now
+	s.Reset(min(Quiet, time.Until(s.first.Add(Longest))))
 }
 
-// Due is the time at which the changes noted are to be used; false if there are none.
-func (s *Settling) Due() (at int64, ok bool) {
-	return min(s.last+int64(Quiet), s.first+int64(Longest)), s.pending
-}
-
-// Use reports whether the changes are to be used now, and forgets them if so.
-func (s *Settling) Use(now int64) bool {
-	at, ok := s.Due()
-	if !ok || now < at {
-		return false
-	}
-	s.pending = false
-	return true
-}
+// Used notes that the timer has fired, and that the changes so far are used.
+func (s *Settling) Used() { s.first = time.Time{} }
 
 // Status is the state of BGP, as the API gives it.
 type Status struct {

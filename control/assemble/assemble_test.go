@@ -83,7 +83,7 @@ func TestPolicy(t *testing.T) {
 		{"fd00:2::1", true, 0, congestion.NoEndpoint},
 		{"10.1.0.1", true, 0, congestion.NoEndpoint},
 	} {
-		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr(c.host)), c.known, false, congestion.RateReduce)
+		format, reason := choose(p.Who, c.host, c.known, false, congestion.RateReduce)
 		if format != c.format || reason != c.reason {
 			t.Errorf("%s is notified by %v (%v), want %v (%v)", c.host, format, reason, c.format, c.reason)
 		}
@@ -104,7 +104,7 @@ func TestModeAndFormats(t *testing.T) {
 	for action, want := range map[congestion.Action]packet.Notification{
 		congestion.Notify: packet.StandardCNP, congestion.RateReduce: packet.PPFC, congestion.Pause: packet.PPFC, congestion.Resume: packet.PPFC,
 	} {
-		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, action)
+		format, reason := choose(p.Who, "fd00:1::1", true, false, action)
 		if format != want || reason != congestion.OK {
 			t.Errorf("%v is asked for by %v (%v), want %v", action, format, reason, want)
 		}
@@ -132,7 +132,7 @@ func TestNothingIsOnByDefault(t *testing.T) {
 	if p.Who.Enabled != ([packet.SentNotifications]bool{}) {
 		t.Errorf("enabled: %+v", p.Who.Enabled)
 	}
-	if _, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, congestion.Notify); reason != congestion.NotEnabled {
+	if _, reason := choose(p.Who, "fd00:1::1", true, false, congestion.Notify); reason != congestion.NotEnabled {
 		t.Errorf("reason %v, want not-enabled", reason)
 	}
 }
@@ -318,4 +318,10 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%q: %+v, expected %+v", bounds, got, want)
 		}
 	}
+}
+
+// choose is the format for a request to a host.
+func choose(p *congestion.Policy, host string, known, refused bool, a congestion.Action) (packet.Notification, congestion.Reason) {
+	src := packet.AddrFrom(netip.MustParseAddr(host))
+	return p.Choose(&congestion.Recent{}, &src, known, refused, a)
 }

@@ -153,7 +153,7 @@ func (n *Notifier) ChooseFor(m *Note, x flowtable.Index, k *flowtable.Key, group
 	}
 	m.To = k.Src
 	refused := n.refusals.Has(pacing.SenderOf(k), c.Now)
-	format, reason := c.Policy.Who.ChooseWith(&n.recent, &k.Src, answer.Usable(), refused, m.Decision.Action)
+	format, reason := c.Policy.Who.Choose(&n.recent, &k.Src, answer.Usable(), refused, m.Decision.Action)
 	m.Format = format
 	return counters.Suppression(reason)
 }

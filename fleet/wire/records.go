@@ -32,7 +32,6 @@ const (
 	Responses              // Acked is valid
 	Unreliable             // UC
 	Steady                 // the UDP source port hasn't changed lately
-	Gone                   // the flow has ended
 	flagsEnd
 )
 

@@ -37,16 +37,15 @@ const (
 
 // Backend is one worker's burst.Backend: queue number worker of every port. Its batch is in C memory.
 type Backend struct {
-	batch     burst.Batch
-	c         *C.struct_cnp_batch
-	queues    []C.struct_cnp_queue
-	rx, tx    [][]burst.Frame // by port, at full capacity; tx is the list that a worker may use
-	lost      [][]burst.Loss  // by port
-	received  [][]uint64      // mbufs of rx, by port
-	wakers    []unix.PollFd   // sockets whose frames end a Wait
-	free      []uint64
-	spare     []burst.Frame
-	crossings uint64
+	batch    burst.Batch
+	c        *C.struct_cnp_batch
+	queues   []C.struct_cnp_queue
+	rx, tx   [][]burst.Frame // by port, at full capacity; tx is the list that a worker may use
+	lost     [][]burst.Loss  // by port
+	received [][]uint64      // mbufs of rx, by port
+	wakers   []unix.PollFd   // sockets whose frames end a Wait
+	free     []uint64
+	spare    []burst.Frame
 }
 
 var (
@@ -97,9 +96,6 @@ func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
 // Batch is the worker's batch.
 func (b *Backend) Batch() *burst.Batch { return &b.batch }
 
-// Crossings counts the cgo calls since the backend was made: one an Exchange.
-func (b *Backend) Crossings() uint64 { return b.crossings }
-
 // Wait returns when a frame waits at a kernel interface, and after the given time at the latest. A NIC doesn't end it.
 func (b *Backend) Wait(nanoseconds int64) {
 	timeout := unix.NsecToTimespec(max(nanoseconds, 0))
@@ -131,7 +127,6 @@ func (b *Backend) Exchange() int64 {
 	if b.batch.Drain {
 		b.c.drain = 1
 	}
-	b.crossings++
 	now := int64(C.cnp_exchange(C.uintptr_t(uintptr(unsafe.Pointer(b.c)))))
 	for i := range b.queues {
 		p, q := &b.batch.Ports[i], &b.queues[i]
@@ -160,7 +155,6 @@ func settle[T any](own, given []T) int {
 func (b *Backend) releaseSome() {
 	n := copy(b.free, b.batch.Free[len(b.batch.Free)-len(b.free):])
 	b.c.n_free = C.uint32_t(n)
-	b.crossings++
 	C.cnp_release(C.uintptr_t(uintptr(unsafe.Pointer(b.c))))
 	b.batch.Free = b.batch.Free[:len(b.batch.Free)-n]
 }
@@ -185,7 +179,7 @@ func (b *Backend) close() {
 	freeSlice(b.spare)
 	freeSlice(b.queues)
 	C.free(unsafe.Pointer(b.c))
-	*b = Backend{crossings: b.crossings}
+	*b = Backend{}
 }
 
 // callocOf allocates zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.

@@ -91,7 +91,7 @@ func Check(cfg Config) (faults Faults, unseen []error) {
 	}
 	for i, d := range p.devices {
 		if !d.pci && d.iface == "" && d.name != "" {
-			faults.add(Ports, i, portFault(p.Ports[i], cmp.Or(d.checkDriver(pluginFolder, cfg.EALArgs), d.checkFiles())))
+			faults.add(Ports, i, portError(p.Ports[i], cmp.Or(d.checkDriver(pluginFolder, cfg.EALArgs), d.checkFiles())))
 		}
 	}
 	faults.add(EALArgs, 0, checkEALNames(cfg.EALArgs))
@@ -107,14 +107,6 @@ func Check(cfg Config) (faults Faults, unseen []error) {
 		faults.add(MemorySize, 0, e.checkMemory())
 	}
 	return faults, unseen
-}
-
-// portFault is a port's error, nil for nil.
-func portFault(port PortConfig, err error) error {
-	if err == nil {
-		return nil
-	}
-	return portError(port, err)
 }
 
 // ealOptions are EAL's long and short options (DPDK 22.11).

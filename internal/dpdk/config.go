@@ -179,7 +179,7 @@ func (p *plan) planPorts(faults *Faults) {
 	owner := map[string]string{} // device or resource -> port
 	for i, port := range p.Ports {
 		d, mtu, err := p.planPort(owner, port)
-		faults.add(Ports, i, portFault(port, err))
+		faults.add(Ports, i, portError(port, err))
 		p.add(d, mtu)
 	}
 	for i, d := range p.devices {
@@ -252,7 +252,11 @@ func (p *plan) eal() EALConfig {
 	return cfg
 }
 
+// portError is a port's error, nil for nil.
 func portError(port PortConfig, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("dpdk: port %s (device %q): %w", port.Name, port.Device, err)
 }
 

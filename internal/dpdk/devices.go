@@ -155,14 +155,10 @@ func (d *Devices) Stop() error {
 		var errs []error
 		opened := slices.DeleteFunc(slices.Clone(d.ports), func(p *Port) bool { return p == nil })
 		for _, p := range opened {
-			if err := p.driver.stop(); err != nil {
-				errs = append(errs, portError(p.cfg, err))
-			}
+			errs = append(errs, portError(p.cfg, p.driver.stop()))
 		}
 		for _, p := range opened {
-			if err := p.driver.close(); err != nil {
-				errs = append(errs, portError(p.cfg, err))
-			}
+			errs = append(errs, portError(p.cfg, p.driver.close()))
 			p.free()
 		}
 		return errors.Join(errs...)

@@ -91,7 +91,7 @@ func Start(cfg EALConfig) (*EAL, error) {
 func (cfg *EALConfig) checkMemory() (err error) {
 	needed := cfg.OtherMemory
 	if cfg.Hugepages {
-		err = checkHugepages("/", cfg.Memory, cfg.InMemory || slices.Contains(cfg.Args, "--in-memory"))
+		err = checkHugepages("/", cfg.Memory, cfg.InMemory)
 	} else {
 		needed += cfg.Memory
 	}
@@ -204,54 +204,35 @@ func firstLog() string {
 	return ": " + s
 }
 
-// ealArgs makes the command line. The operator's arguments override these.
+// ealArgs makes the command line. The operator's arguments are none of these, as package config refuses those, but for --huge-unlink and --iova-mode.
 func ealArgs(cfg EALConfig) ([]string, error) {
-	given := map[string]bool{}
-	for _, a := range cfg.Args {
-		name, _, _ := strings.Cut(a, "=")
-		switch {
-		case name == "-h" || name == "--help" || name == "-v" || name == "--version" || name == "--":
-			return nil, fmt.Errorf("dpdk: eal_args: %s is not for a service: it would end the process or the arguments", name)
-		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && len(a) > 2:
-			name = a[:2]
+	given := func(option string) bool {
+		return slices.ContainsFunc(cfg.Args, func(a string) bool { return strings.HasPrefix(a, option) })
+	}
+	for _, ends := range []string{"-v", "--version"} {
+		if slices.Contains(cfg.Args, ends) {
+			return nil, fmt.Errorf("dpdk: eal_args: %s is not for a service: it would end the process", ends)
 		}
-		given[name] = true
 	}
-	any := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return given[n] })
+	lcores, err := mainLcore(cfg)
+	if err != nil {
+		return nil, err
 	}
-	args := []string{"cnpgate", "--log-level=*:warning"}
-	if !any("--file-prefix") {
-		args = append(args, "--file-prefix="+filePrefix())
-	}
-	if !any("-l", "-c", "--lcores") {
-		lcores, err := mainLcore(cfg)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--lcores="+lcores)
-	}
+	args := []string{"cnpgate", "--log-level=*:warning", "--file-prefix=" + filePrefix(), "--lcores=" + lcores}
 	switch {
 	case !cfg.Hugepages:
-		args = append(args, "--no-huge", "--no-shconf", "--no-telemetry")
-		if !any("-m", "--socket-mem") {
-			args = append(args, "-m", fmt.Sprint(toMiB(cfg.Memory)))
-		}
-	case cfg.InMemory && !any("--in-memory"):
+		args = append(args, "--no-huge", "--no-shconf", "--no-telemetry", "-m", fmt.Sprint(toMiB(cfg.Memory)))
+	case cfg.InMemory:
 		args = append(args, "--in-memory")
-	case !any("--in-memory", "--huge-unlink"):
+	case !given("--huge-unlink"):
 		// No later process would use the files of this prefix, and each would keep its hugepage.
 		args = append(args, "--huge-unlink=always")
 	}
-	switch {
-	case cfg.PCI && !any("-a", "--allow", "-b", "--block"):
+	if cfg.PCI {
 		// An allow list with only the host bridge: no device is probed until a port needs it.
 		args = append(args, "-a", "0000:00:00.0")
-	case !cfg.PCI && !any("-a", "--allow", "-b", "--block"):
-		args = append(args, "--no-pci")
-		if !any("--iova-mode") {
-			args = append(args, "--iova-mode=va")
-		}
+	} else if args = append(args, "--no-pci"); !given("--iova-mode") {
+		args = append(args, "--iova-mode=va")
 	}
 	return append(args, cfg.Args...), nil
 }

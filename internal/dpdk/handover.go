@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -146,15 +145,11 @@ func (h *offeredSockets) stale() bool {
 
 // inherit asks the gateway that uses an interface for its sockets.
 func inherit(iface string) (*offeredSockets, error) {
-	key, err := resource{interfaceResource, iface}.key()
+	path, err := resource{interfaceResource, iface}.lockPath("")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := lockDirectory()
-	if err != nil {
-		return nil, err
-	}
-	return inheritFrom(offerPath(filepath.Join(dir, key+".lock")))
+	return inheritFrom(offerPath(path))
 }
 
 func inheritFrom(path string) (*offeredSockets, error) {

@@ -67,21 +67,30 @@ func inNamespace(kind, name string) (string, error) {
 // Only its owner may open it, since anyone who can open it can lock it.
 type lock struct{ file *os.File }
 
+// lockPath is the lock file of a resource, or another one beside it with a prefix.
+func (r resource) lockPath(prefix string) (string, error) {
+	key, err := r.key()
+	if err != nil {
+		return "", err
+	}
+	dir, err := lockDirectory()
+	if err != nil {
+		return "", fmt.Errorf("%s can't be locked: %w", r, err)
+	}
+	return filepath.Join(dir, prefix+key+".lock"), nil
+}
+
 // lockInterface locks a kernel interface by its index.
 func lockInterface(name string) (*lock, error) {
 	return lockResource(resource{interfaceResource, name})
 }
 
 func lockResource(r resource) (*lock, error) {
-	key, err := r.key()
+	path, err := r.lockPath("")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := lockDirectory()
-	if err != nil {
-		return nil, fmt.Errorf("%s can't be locked: %w", r, err)
-	}
-	return takeLock(filepath.Join(dir, key+".lock"), r.String())
+	return takeLock(path, r.String())
 }
 
 // lockAll locks all or nothing.

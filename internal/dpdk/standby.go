@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -193,15 +192,11 @@ func (s *Standby) closeEAL() error {
 
 // lockStandby takes the place of the gateway that is next to use a resource.
 func lockStandby(r resource) (*lock, error) {
-	key, err := r.key()
+	path, err := r.lockPath("standby-")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := lockDirectory()
-	if err != nil {
-		return nil, err
-	}
-	return takeLock(filepath.Join(dir, "standby-"+key+".lock"), "the first place behind the gateway of "+r.String())
+	return takeLock(path, "the first place behind the gateway of "+r.String())
 }
 
 // tryAll is an error while another process uses one of the resources.
@@ -214,14 +209,10 @@ func tryAll(resources []resource) error {
 func resourcesOf(ports []PortConfig) (all []resource, err error) {
 	for _, p := range ports {
 		d, err := parseDevice(p.Device)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, portError(p, err)
-		case d.iface != "":
-			all = append(all, resource{interfaceResource, d.iface})
-		default:
-			all = append(all, d.resources()...)
 		}
+		all = append(all, d.resources()...)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("none of the ports' devices can have only one user, so there is nothing to stand by for: " +

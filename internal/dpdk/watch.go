@@ -50,8 +50,7 @@ func (d *Devices) Watch(ctx context.Context, report func(Notice)) error {
 // look checks the interface, on EAL's thread.
 func (k *kernelInterface) look(p *Port) (n Notice, news bool) {
 	f := &k.follower
-	changes := f.iface.Look(f.connected && k.unregistered())
-	n, news = f.follow(changes)
+	n, news = f.follow(f.iface.Look(f.connected && k.unregistered()))
 	if !f.connected {
 		p.setCarrier(false)
 	}
@@ -97,27 +96,25 @@ type follower struct {
 
 // follow processes the changes since the last call, and tries again what failed then. The notice has the resulting state, whichever change
 // was the last.
-func (f *follower) follow(changes []netif.Change) (n Notice, news bool) {
-	var texts []string
-	for _, c := range changes {
-		texts = append(texts, c.String())
-		if c.Kind == netif.Gone {
-			f.connected = false
-			f.disconnect()
-		}
+func (f *follower) follow(changes []string, gone bool) (n Notice, news bool) {
+	if gone {
+		f.connected = false
+		f.disconnect()
 	}
 	before := f.problem
 	f.problem = ""
 	if err := f.settle(); err != nil {
 		f.problem = err.Error()
 	}
-	if len(texts) == 0 {
-		texts = []string{fmt.Sprintf("interface %s is in use again", f.iface.Name())}
-		if f.problem != "" {
-			texts = []string{fmt.Sprintf("interface %s still can't be used", f.iface.Name())}
-		}
+	text := strings.Join(changes, ", ")
+	switch {
+	case text != "":
+	case f.problem == "":
+		text = fmt.Sprintf("interface %s is in use again", f.iface.Name())
+	default:
+		text = fmt.Sprintf("interface %s still can't be used", f.iface.Name())
 	}
-	return Notice{Text: strings.Join(texts, ", "), Problem: f.problem}, len(changes) > 0 || f.problem != before
+	return Notice{Text: text, Problem: f.problem}, len(changes) > 0 || f.problem != before
 }
 
 // settle connects the port if necessary and possible, and returns why it doesn't forward all frames.

@@ -37,11 +37,6 @@ func Store64(word *atomic.Int64, value int64)
 //go:noescape
 func Prefetch(at unsafe.Pointer)
 
-// storeSet is StoreSetGo. What Store64 says of a store holds for each of these.
-//
-//go:noescape
-func storeSet(to *atomic.Uint64, from *uint64, set uint64)
-
 var vectors = cpu.X86.HasAVX // for parsePlain; all but the first processors of this architecture have it
 
 // Numbers that the assembly has in its header file.

@@ -25,5 +25,3 @@ func Store64(word *atomic.Int64, value int64) { word.Store(value) }
 
 // Prefetch is the assembly's specification: it has no effect but on time.
 func Prefetch(unsafe.Pointer) {}
-
-func storeSet(to *atomic.Uint64, from *uint64, set uint64) { StoreSetGo(to, from, set) }

@@ -15,23 +15,3 @@ TEXT ·Prefetch(SB), NOSPLIT, $0-8
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	RET
-
-// func storeSet(to *atomic.Uint64, from *uint64, set uint64)
-//
-//	DI  to, SI  from, AX  what is left of set, CX  its first bit
-TEXT ·storeSet(SB), NOSPLIT, $0-24
-	MOVQ to+0(FP), DI
-	MOVQ from+8(FP), SI
-	MOVQ set+16(FP), AX
-
-next:
-	BSFQ AX, CX
-	JEQ  done
-	MOVQ (SI)(CX*8), DX
-	MOVQ DX, (DI)(CX*8)
-	LEAQ -1(AX), DX
-	ANDQ DX, AX
-	JMP  next
-
-done:
-	RET

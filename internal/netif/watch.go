@@ -67,89 +67,46 @@ func (i *Interface) Name() string {
 	return i.name
 }
 
-// Look reads the state, and returns the changes since the last call, in order. unregistered says that the interface was unregistered since
-// then, even if an interface has its index: one that was moved to another namespace and back keeps its index, and a new one may get the
-// same.
-func (i *Interface) Look(unregistered bool) (changes []Change) {
-	report := func(k Kind, before State) {
-		changes = append(changes, Change{Kind: k, Name: i.name, Before: before, Now: i.state})
-	}
+// Look reads the state, and returns the changes since the last call, in order, as texts for a log. gone says that the interface was deleted, or moved to
+// another namespace; sockets of it don't work with its successor. unregistered says that it was unregistered since the last call, even if an interface has
+// its index: one that was moved to another namespace and back keeps its index, and a new one may get the same.
+func (i *Interface) Look(unregistered bool) (changes []string, gone bool) {
 	if before := i.state; i.there {
 		s, err := i.byIndex(before.Index)
 		switch {
 		case err == nil && !unregistered:
 			i.state = s
-			for _, k := range differences(before, s) {
-				report(k, before)
-			}
-			return changes
+			return differences(before, s), false
 		case err != nil && !errors.Is(err, ErrNone) && !unregistered:
-			return nil // the state is unknown: report no change
+			return nil, false // the state is unknown: report no change
 		}
 		i.state, i.there = State{}, false
-		report(Gone, before)
+		changes, gone = []string{fmt.Sprintf("interface %s is gone", i.name)}, true
 	}
 	if s, err := i.byName(i.name); err == nil {
 		i.state, i.there = s, true
-		report(Back, State{})
-	}
-	return changes
-}
-
-// Kind is the kind of a change of an interface.
-type Kind uint8
-
-// The kinds.
-const (
-	Gone       Kind = iota // deleted, or moved to another namespace
-	Back                   // there is an interface of the name again; sockets of the previous one don't work with it
-	Renamed                // its name has changed; it is the same interface
-	MTUChanged             // its MTU is another
-	Off                    // switched off
-	On                     // switched on
-)
-
-// Change is something that happened to an interface.
-type Change struct {
-	Kind   Kind
-	Name   string // as given to Follow
-	Before State  // the zero State for Back
-	Now    State  // the zero State for Gone
-}
-
-// String describes the change, for a log.
-func (c Change) String() string {
-	switch c.Kind {
-	case Gone:
-		return fmt.Sprintf("interface %s is gone", c.Name)
-	case Back:
-		if !c.Now.On {
-			return fmt.Sprintf("interface %s is back, but switched off", c.Name)
+		back := fmt.Sprintf("interface %s is back", i.name)
+		if !s.On {
+			back += ", but switched off"
 		}
-		return fmt.Sprintf("interface %s is back", c.Name)
-	case Renamed:
-		return fmt.Sprintf("interface %s is called %s now", c.Before.Name, c.Now.Name)
-	case MTUChanged:
-		return fmt.Sprintf("interface %s has MTU %d now, it was %d", c.Now.Name, c.Now.MTU, c.Before.MTU)
-	case Off:
-		return fmt.Sprintf("interface %s is switched off", c.Now.Name)
+		changes = append(changes, back)
 	}
-	return fmt.Sprintf("interface %s is switched on", c.Now.Name)
+	return changes, gone
 }
 
-// differences returns the changes between two states of one interface.
-func differences(a, b State) (kinds []Kind) {
-	if a.Name != b.Name {
-		kinds = append(kinds, Renamed)
+// differences describes the changes between two states of one interface.
+func differences(before, now State) (changes []string) {
+	if before.Name != now.Name {
+		changes = append(changes, fmt.Sprintf("interface %s is called %s now", before.Name, now.Name))
 	}
-	if a.MTU != b.MTU {
-		kinds = append(kinds, MTUChanged)
+	if before.MTU != now.MTU {
+		changes = append(changes, fmt.Sprintf("interface %s has MTU %d now, it was %d", now.Name, now.MTU, before.MTU))
 	}
 	switch {
-	case a.On && !b.On:
-		kinds = append(kinds, Off)
-	case !a.On && b.On:
-		kinds = append(kinds, On)
+	case before.On && !now.On:
+		changes = append(changes, fmt.Sprintf("interface %s is switched off", now.Name))
+	case !before.On && now.On:
+		changes = append(changes, fmt.Sprintf("interface %s is switched on", now.Name))
 	}
-	return kinds
+	return changes
 }

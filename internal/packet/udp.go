@@ -51,6 +51,9 @@ func SourcePort(a, b uint32) uint16 {
 	return LabelPort(uint32(v) & 0xfffff)
 }
 
+// SoftRoCEPort is the UDP source port that Soft-RoCE gives to the datagrams of a QP.
+func SoftRoCEPort(qp uint32) uint16 { return LowestSourcePort + uint16(qp*0x61c88647>>18) }
+
 // LabelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h).
 func LabelPort(label uint32) uint16 { return uint16(label&0x3fff^label>>14) | LowestSourcePort }
 

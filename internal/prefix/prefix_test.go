@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -182,6 +183,17 @@ func BenchmarkLookup(b *testing.B) {
 			})
 		}
 	}
+}
+
+// before and after are the neighbours of an address that is neither the lowest nor the highest.
+func before(a packet.Addr) packet.Addr {
+	lo, borrow := bits.Sub64(a.Lo, 1, 0)
+	return packet.Addr{Hi: a.Hi - borrow, Lo: lo}
+}
+
+func after(a packet.Addr) packet.Addr {
+	lo, carry := bits.Add64(a.Lo, 1, 0)
+	return packet.Addr{Hi: a.Hi + carry, Lo: lo}
 }
 
 // TestAround: an address is in its own range, whose ends, and whatever lies in it, have what the address has and are of its family; the

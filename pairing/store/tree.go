@@ -17,12 +17,12 @@ func (s *Store) attach(g *Group, side, n int) (slot Slot, ok bool) {
 	return s.At(x), true
 }
 
-// detach takes an empty slot from its group, and drops the group if it was the last one, under both locks. It returns false if a flow of the side is
+// detach takes an empty slot from its group, and drops the group if it was the last one, under both locks. It does nothing while a flow of the side is
 // about to leave its slot: which slot that is, can't be seen.
-func (s *Store) detach(v *View) bool {
+func (s *Store) detach(v *View) {
 	g := v.g
 	if g.Flows(v.Side()) >= int(g.attached[v.side]) {
-		return false
+		return
 	}
 	*s.find(g, v.Side(), v.Number(), 0) = 0
 	g.attached[v.side]--
@@ -30,7 +30,6 @@ func (s *Store) detach(v *View) bool {
 	v.p.free, s.freeSlot = s.freeSlot, v.x
 	s.shrink(g, v.Side(), v.Number())
 	s.Tidy(g)
-	return true
 }
 
 // Tidy drops a group that has no slots and no branches, under both locks.

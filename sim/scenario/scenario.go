@@ -157,9 +157,7 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 			return nil, run.failed(err)
 		}
 	}
-	o, err := run.Outcome()
-	run.Release()
-	return o, err
+	return run.Outcome()
 }
 
 // Running is a simulation of a scenario with one response, which its caller runs.

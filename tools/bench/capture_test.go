@@ -115,11 +115,11 @@ func TestGatewaySetup(t *testing.T) {
 	for _, c := range []struct {
 		respond, accepts string
 		v6               bool
-		want             congestion.Level
+		marks, notifies  bool
 	}{
-		{"", "", false, congestion.None}, {"mark", "", true, congestion.First},
-		{"notify", "long-haul-cnp", false, congestion.Second}, {"notify", "fast-cnp", true, congestion.Second},
-		{"notify", "long-haul-cnp-icmpv6", true, congestion.Second},
+		{"", "", false, false, false}, {"mark", "", true, true, false},
+		{"notify", "long-haul-cnp", false, true, true}, {"notify", "fast-cnp", true, true, true},
+		{"notify", "long-haul-cnp-icmpv6", true, true, true},
 	} {
 		t.Run(fmt.Sprint(c.respond, " ", c.accepts), func(t *testing.T) {
 			s := gatewaySetup{Workers: []int{0, 1}, Burst: 64, Devices: []string{"net_null0", "net_null1"}, Room: roomOf(0), Respond: c.respond, Accepts: c.accepts}
@@ -131,8 +131,8 @@ func TestGatewaySetup(t *testing.T) {
 				t.Errorf("%d pairs of QPs, warnings %v", len(cfg.QPMap), cfg.Warnings)
 			}
 			th := s.thresholds(congestion.Thresholds{KMin: cfg.Ports[1].Policy.KMin, KMax: cfg.Ports[1].Policy.KMax})
-			if got := th.Level(64 * 62); got != c.want {
-				t.Errorf("a burst's depth is of level %v, expected %v", got, c.want)
+			if burst := uint64(64 * 62); burst > th.KMin != c.marks || burst > th.KMax != c.notifies {
+				t.Errorf("a burst of %d bytes against %+v", burst, th)
 			}
 		})
 	}

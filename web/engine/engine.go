@@ -66,13 +66,6 @@ func New(spec *Spec) (*Engine, error) {
 	return e, nil
 }
 
-// Release gives the memory of both simulations to those of later engines: most of it need not be cleared then. The engine must not be used any more.
-func (e *Engine) Release() {
-	for _, p := range e.panes {
-		p.run.Release()
-	}
-}
-
 // noFiles refuses what a browser can't read.
 func noFiles(path string) ([]byte, error) {
 	return nil, fmt.Errorf("the playground reads no files, so %s isn't there; cnpgate sim runs such a scenario", path)

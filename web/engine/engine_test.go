@@ -174,8 +174,6 @@ func TestMenu(t *testing.T) {
 			if texts, err := e.Texts(); err != nil || len(texts.Gateways) == 0 || texts.Scenario == "" {
 				t.Errorf("%s: %v", s.Name, err)
 			}
-			e.Release()
-			plain.Release()
 		}
 	}
 	slices.Sort(names)

@@ -105,10 +105,7 @@ func (r *runner) start(argument []byte) (any, error) {
 	if err := json.Unmarshal(argument, &spec); err != nil {
 		return nil, err
 	}
-	if r.engine != nil { // before memory for the next one is needed
-		r.engine.Release()
-	}
-	r.engine, r.setup = nil, nil
+	r.engine, r.setup = nil, nil // before memory for the next one is needed
 	e, err := engine.New(&spec)
 	if err != nil {
 		return nil, err

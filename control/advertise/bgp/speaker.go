@@ -32,7 +32,6 @@ const available = true
 type Speaker struct {
 	log     zerolog.Logger
 	learned func([]proxy.Sender)
-	begin   time.Time
 
 	applying  sync.Mutex // guards these
 	settings  *Settings
@@ -51,7 +50,7 @@ type Speaker struct {
 
 // Start starts a speaker. It calls learned with all senders learned whenever they have changed, from one goroutine, and with none when it stops.
 func Start(s *Settings, log zerolog.Logger, learned func([]proxy.Sender)) (*Speaker, error) {
-	x := &Speaker{log: log, learned: learned, begin: time.Now()}
+	x := &Speaker{log: log, learned: learned}
 	if err := x.open(s); err != nil {
 		return nil, err
 	}
@@ -234,22 +233,17 @@ func (x *Speaker) watch(ctx context.Context) error {
 
 // learn reads the routes after each change, once they have settled.
 func (x *Speaker) learn(ctx context.Context, changed <-chan struct{}) {
-	var settling advertise.Settling
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	settling := advertise.NewSettling()
+	defer settling.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			settling.Change(time.Since(x.begin).Nanoseconds())
-		case <-timer.C:
-			if settling.Use(time.Since(x.begin).Nanoseconds()) {
-				x.refresh()
-			}
-		}
-		if at, ok := settling.Due(); ok {
-			timer.Reset(time.Duration(at - time.Since(x.begin).Nanoseconds()))
+			settling.Change()
+		case <-settling.C:
+			settling.Used()
+			x.refresh()
 		}
 	}
 }

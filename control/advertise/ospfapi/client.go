@@ -103,10 +103,8 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte) error {
 	tick := time.NewTicker(cmp.Or(c.again, retryOriginate))
 	defer tick.Stop()
-	var settling advertise.Settling
-	begin := time.Now()
-	settled := time.NewTimer(0)
-	defer settled.Stop()
+	settling := advertise.NewSettling()
+	defer settling.Stop()
 	signal(s.ready)
 	for {
 		select {
@@ -117,29 +115,17 @@ func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte)
 		case <-s.ready:
 		case <-tick.C:
 		case <-s.changed:
-			settling.Change(time.Since(begin).Nanoseconds())
-			settled.Reset(untilSettled(&settling, begin))
+			settling.Change()
 			continue
-		case <-settled.C:
-			if settling.Use(time.Since(begin).Nanoseconds()) {
-				c.publish(s)
-			}
-			settled.Reset(untilSettled(&settling, begin))
+		case <-settling.C:
+			settling.Used()
+			c.publish(s)
 			continue
 		}
 		if err := c.announce(s, wanted); err != nil {
 			return err
 		}
 	}
-}
-
-// untilSettled is the time until the changes of a session that began at a time are to be used; a long one if there are none.
-func untilSettled(s *advertise.Settling, begin time.Time) time.Duration {
-	at, ok := s.Due()
-	if !ok {
-		return lastRetry
-	}
-	return time.Duration(at) - time.Since(begin)
 }
 
 // announce originates the LSAs that ospfd doesn't have, and deletes others that a gateway before this one has left.

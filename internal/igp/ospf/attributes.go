@@ -55,9 +55,6 @@ func (v Version) numbers() numbers {
 	return numbers{flags: 11, router: 4, address: 5}
 }
 
-// FlagsType is the type of the Prefix Attribute Flags sub-TLV.
-func (v Version) FlagsType() uint16 { return v.numbers().flags }
-
 // DecodeAttributes decodes sub-TLVs to the end of b. The result shares b. An error means that the whole LSA is malformed and has to be
 // ignored: RFC 9792 2 demands that for flags of a wrong length.
 func DecodeAttributes(b []byte, v Version) (a Attributes, err error) {

@@ -342,9 +342,11 @@ func testCongestion(t *testing.T, g *Guest) {
 		if f == nil {
 			break
 		}
-		n, err := receiver.DecodeFrame(f)
-		if err != nil || n.Kind != packet.FastCNP || n.Dst.Netip().String() != sender.Src || n.BTH.DestQP != sender.DestQP {
-			t.Errorf("the sender got %+v (%v)", n, err)
+		var p packet.Parsed
+		packet.Parse(f, uint32(len(f)), &p)
+		var n cnpdec.Notification
+		if reason := receiver.Decode(f, &p, &n); reason != cnpdec.Accepted || n.Kind != packet.FastCNP || n.Dst.Netip().String() != sender.Src || n.BTH.DestQP != sender.DestQP {
+			t.Errorf("the sender got %+v (%v)", n, reason)
 		}
 		notified++
 	}

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/transport"
@@ -142,7 +141,7 @@ func (a *attacker) forgeCM(victim int) Event {
 func (e *Event) carry(m *packet.CM) {
 	e.MAD, e.AckReq = datagram(m), true
 	p := &e.Packet
-	p.Opcode, p.DestQP, p.SourceQP, p.DSCP, p.ECN, p.SrcPort = packet.UDSendOnly, packet.GSIQP, packet.GSIQP, 0, 0, endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP)
+	p.Opcode, p.DestQP, p.SourceQP, p.DSCP, p.ECN, p.SrcPort = packet.UDSendOnly, packet.GSIQP, packet.GSIQP, 0, 0, packet.SoftRoCEPort(packet.GSIQP)
 	setLengths(p, packet.MADLen)
 }
 

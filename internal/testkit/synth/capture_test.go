@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
@@ -167,7 +166,7 @@ func TestCapturedPorts(t *testing.T) {
 	for _, name := range []string{"rc_write_v4", "rc_write_q8_v4", "rc_read_v4", "rc_send_v6", "rc_pingpong_v6", "uc_pingpong_v4"} {
 		_, conns := readCapture(t, name)
 		for _, c := range conns {
-			want := endpoint.SourcePort(endpoint.RC, c.QP[Fabric], c.QP[WAN])
+			want := packet.SourcePort(c.QP[Fabric], c.QP[WAN])
 			if c.Port != [2]uint16{want, want} {
 				t.Errorf("%s: QPs %v have ports %v, want %d", name, c.QP, c.Port, want)
 			}
@@ -175,15 +174,15 @@ func TestCapturedPorts(t *testing.T) {
 	}
 	frames, conns := readCapture(t, "ud_pingpong_v6")
 	for end := range conns[0].Port {
-		if got, want := conns[0].Port[end], endpoint.SourcePort(endpoint.UD, conns[0].QP[end], 0); got != want {
+		if got, want := conns[0].Port[end], packet.SoftRoCEPort(conns[0].QP[end]); got != want {
 			t.Errorf("UD QP %d of %d frames has port %d, want %d", conns[0].QP[end], len(frames), got, want)
 		}
 	}
 	for _, name := range []string{"cm_rping_v4", "cm_rping_v6"} {
 		frames, conns := readCapture(t, name)
 		label := uint32(frames[0].MAD[packet.MADHeaderLen+88])<<12 | uint32(frames[0].MAD[packet.MADHeaderLen+89])<<4 | uint32(frames[0].MAD[packet.MADHeaderLen+90])>>4
-		if want := packet.LabelPort(label); conns[0].Port != [2]uint16{want, want} || frames[0].Packet.SrcPort != endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP) {
-			t.Errorf("%s: ports %v, want %d; of QP 1 %d, want %d", name, conns[0].Port, want, frames[0].Packet.SrcPort, endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP))
+		if want := packet.LabelPort(label); conns[0].Port != [2]uint16{want, want} || frames[0].Packet.SrcPort != packet.SoftRoCEPort(packet.GSIQP) {
+			t.Errorf("%s: ports %v, want %d; of QP 1 %d, want %d", name, conns[0].Port, want, frames[0].Packet.SrcPort, packet.SoftRoCEPort(packet.GSIQP))
 		}
 	}
 }
@@ -194,7 +193,7 @@ func TestSymmetricPort(t *testing.T) {
 		a, b uint32
 		want uint16
 	}{{100, 200, 52769}, {17, 18, 49458}, {280, 210, 58803}, {0xABCDEF, 0x123456, 50120}} {
-		if got := endpoint.SourcePort(endpoint.RC, c.a, c.b); got != c.want || endpoint.SourcePort(endpoint.RC, c.b, c.a) != c.want {
+		if got := packet.SourcePort(c.a, c.b); got != c.want || packet.SourcePort(c.b, c.a) != c.want {
 			t.Errorf("port of %d and %d is %d, want %d", c.a, c.b, got, c.want)
 		}
 	}

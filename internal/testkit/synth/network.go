@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
@@ -185,14 +184,14 @@ func (t *Traffic) choosePorts(c *Conn, l *live) {
 		case t.c.Ports == PortsEqual:
 			c.Port[end] = packet.LowestSourcePort
 		case c.Transport == UD:
-			c.Port[end] = endpoint.SourcePort(endpoint.UD, c.QP[end], 0)
+			c.Port[end] = packet.SoftRoCEPort(c.QP[end])
 		case t.c.Ports == PortsFlowLabel && (c.ByCM || !t.c.CM):
 			c.Port[end] = packet.LabelPort(cm.FlowLabel(l.source, cmService))
 		case t.c.Ports == PortsBorrowed && len(t.conns) > 0:
 			other := &t.conns[len(t.conns)-1]
-			c.Port[end] = endpoint.SourcePort(endpoint.RC, c.QP[Fabric], other.QP[WAN])
+			c.Port[end] = packet.SourcePort(c.QP[Fabric], other.QP[WAN])
 		default:
-			c.Port[end] = endpoint.SourcePort(endpoint.RC, c.QP[Fabric], c.QP[WAN])
+			c.Port[end] = packet.SourcePort(c.QP[Fabric], c.QP[WAN])
 		}
 	}
 }
@@ -201,7 +200,7 @@ func (t *Traffic) choosePorts(c *Conn, l *live) {
 func (t *Traffic) port(f *flight) uint16 {
 	switch {
 	case f.kind == mad:
-		return endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP)
+		return packet.SoftRoCEPort(packet.GSIQP)
 	case f.kind == cnp:
 		return 0 // as ConnectX sends it
 	case t.c.Ports == PortsSpray:
