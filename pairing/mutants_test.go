@@ -177,10 +177,11 @@ var mutants = []mutant{
 	{"flow.go", "|| !f.l.spend(store.SlotsASide/4)", ""},
 	{"branch.go", "return matched >= manyFit &&", "return true ||"},
 	{"store/store.go", "if now < g.full {", "if false {"},
-	{"store/evict.go", "if now < s.full.until && most >= s.full.flows {", "if false {"},
+	{"store/evict.go", "return now < s.full.until && ", "return false && "},
+	{"store/evict.go", "most <= 2*own+smallShare {", "false {"},
 	{"store/evict.go", "	if _, paired := v.Peer(); paired {\n		return 0\n	}\n", ""},
-	{"store/evict.go", "flows > most && (alone || !group)", "flows > most && (alone || true)"},
-	{"store/evict.go", "flows > most && ", "flows > 0 && "},
+	{"store/evict.go", "case !group || ", "case true || "},
+	{"store/evict.go", "case burdens[i] <= most || ", "case burdens[i] == 0 || "},
 	{"store/tree.go", "if g.Flows(v.Side()) >= int(g.attached[v.side]) {", "if false {"},
 }
 

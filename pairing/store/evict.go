@@ -10,7 +10,8 @@ const (
 	golden      = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly
 	longAlone   = 1000               // ms without a peer flow, after which a flow makes way for one whose source has as many flows
 	searchPause = 1e6                // ns between two searches that find nothing: otherwise each of many flows would search all the time
-	swapPause   = 50e3               // ns after one that made no difference between two sources smaller
+	swapPause   = 50e3               // ns after one that made no large difference between two sources smaller
+	smallShare  = 16                 // flows of a source, counted as exactly as sources are, that are no large difference
 )
 
 // sources counts the flows that have a slot and were never paired, by the hash of their source. Each source has a count in both rows, which it
@@ -55,36 +56,47 @@ type pause struct {
 	flows uint32
 }
 
+// Full reports whether there is no slot for another flow of a source, as far as the last searches tell, under Store.Lock.
+func (s *Store) Full(source uint64, now int64) bool {
+	return now < s.full.until && s.unpaired.count(source) >= s.full.flows
+}
+
 // Reclaim takes back empty slots, under Store.Lock, when a flow of a source gets none, or no group. It looks at a few slots, which lie far apart: near each
 // other are often those of one kind of flows. again: there is one now, or will be after an eviction. If it finds no empty one it returns the slot of a flow to be evicted: one that has ended, or the one that has no peer flow and whose
 // source has most such flows, if these are more than those of the given source. Then the caller has the lock of the victim's group, has to empty the
 // slot, and to call Evicted. Where that only makes the victim's source the one with fewer, it pauses, too: of more flows than there are slots, those of
 // sources with as many flows would otherwise evict each other with every packet.
+//
+// What it reads of each slot is in no cache. So it reads all of them before it judges any: the processor waits for many at a time.
 func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bool) (victim Slot, found, again bool) {
 	own := s.unpaired.count(source)
 	most := own
-	if now < s.full.until && most >= s.full.flows {
-		return victim, false, false
-	}
-	s.full = pause{now + searchPause, most}
-	for range min(searchSlots, s.usedSlots) {
+	s.full = pause{now + searchPause, own}
+	var sample [searchSlots]Slot
+	var burdens [searchSlots]uint32
+	n := min(searchSlots, s.usedSlots)
+	for i := range sample[:n] {
 		s.searched += golden
-		slot := s.At(1 + uint32(s.searched>>32*uint64(s.usedSlots)>>32))
-		g := slot.g
-		if g.index == 0 || !g.lock.Try() {
-			continue
-		}
-		alone := g.attached[0]+g.attached[1] == 1 && g.branches.Load() == 0
-		switch flows := slot.burden(now, ended); {
+		sample[i] = s.At(1 + uint32(s.searched>>32*uint64(s.usedSlots)>>32))
+	}
+	for i := range sample[:n] {
+		burdens[i] = sample[i].burden(now, ended)
+	}
+	for i := range sample[:n] {
+		slot := s.At(sample[i].x) // again: the same one may be there twice, and in no group by now
+		switch g := slot.g; {
+		case burdens[i] <= most || g.index == 0:
 		case slot.Ref() == 0:
-			s.detach(&slot.View)
-		case flows > most && (alone || !group):
-			victim, found, most = slot, true, flows
-		}
-		g.lock.Release()
-		if s.spare(group) {
-			s.full = pause{}
-			return Slot{}, false, true
+			if g.lock.Try() {
+				s.detach(&slot.View)
+				g.lock.Release()
+			}
+			if s.spare(group) {
+				s.full = pause{}
+				return Slot{}, false, true
+			}
+		case !group || g.attached[0]+g.attached[1] == 1 && g.branches.Load() == 0:
+			victim, found, most = slot, true, burdens[i]
 		}
 	}
 	if !found || !victim.g.lock.Try() {
@@ -94,7 +106,7 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 		victim.g.lock.Release()
 		return Slot{}, false, false
 	}
-	if s.full = (pause{}); most <= own+2 { // one more than own, and one for its age
+	if s.full = (pause{}); most <= 2*own+smallShare {
 		s.full = pause{now + swapPause, own}
 	}
 	return victim, true, true

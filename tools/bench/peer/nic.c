@@ -28,6 +28,7 @@
 #define DEPTH 511   /* mbufs in a port's ring: those that wait in a NIC's queues */
 #define WINDOW 4096 /* frames */
 #define PAGE (2 << 20)
+#define RING_QUEUE 24 /* bytes of a queue of net_ring */
 
 struct frame {
 	uint32_t place; /* in units of PLACE */
@@ -194,6 +195,16 @@ like(struct rte_mempool *blank, void *own, void *object, unsigned int i)
 	memcpy((struct rte_mbuf *)object + 1, (struct rte_mbuf *)own + 1, rte_pktmbuf_priv_size(blank));
 }
 
+static void
+apart(void **queue)
+{
+	void *own = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE);
+
+	if (own == NULL)
+		die("a queue can't be had", "net_ring");
+	*queue = memcpy(own, *queue, RING_QUEUE);
+}
+
 /* The arguments of a port, "" for none. */
 static const char *
 arguments(const struct rte_eth_dev_info *info)
@@ -223,11 +234,12 @@ install(uint16_t port, uint16_t queue, const char *args, struct rte_mempool *poo
 	static struct rte_mempool *blank;
 	struct rte_mbuf *own;
 	const char *path = strstr(args, "frames=");
-	struct nic *d = calloc(1, sizeof(*d));
+	struct nic *d = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*d), (size_t)RTE_CACHE_LINE_SIZE)); /* its own: a queue is one worker's */
 	char name[4096] = "";
 
 	if (d == NULL || path == NULL || sscanf(path, "frames=%4095[^,]", name) != 1)
 		die("expected queues=NUMBER,frames=PCAP,memory=BYTES", args);
+	memset(d, 0, sizeof(*d));
 	if (blank == NULL) {
 		blank = rte_pktmbuf_pool_create("nic", 2 * DEPTH * number_of(args, "queues="), 0, rte_pktmbuf_priv_size(pool), 0, SOCKET_ID_ANY);
 		if (blank == NULL || (own = rte_pktmbuf_alloc(pool)) == NULL)
@@ -266,4 +278,22 @@ rte_eth_rx_queue_setup(uint16_t port, uint16_t queue, uint16_t descriptors, unsi
 	if (ret == 0 && rte_eth_dev_info_get(port, &info) == 0 && like_nic(&info))
 		install(port, queue, arguments(&info), pool);
 	return ret;
+}
+
+/* A queue of net_ring is a pointer and two counters, so those of two workers lie in one cache line, which a NIC's don't. Each gets its own, whose counters
+ * the port's statistics leave out. */
+int
+rte_eth_dev_start(uint16_t port)
+{
+	int (*own)(uint16_t) = dlsym(RTLD_NEXT, __func__);
+	int ret = own(port);
+	struct rte_eth_dev_info info;
+
+	if (ret != 0 || rte_eth_dev_info_get(port, &info) != 0 || !like_nic(&info) || info.nb_rx_queues == 1)
+		return ret;
+	for (uint16_t queue = 0; queue < info.nb_rx_queues; queue++)
+		apart(&rte_eth_fp_ops[port].rxq.data[queue]);
+	for (uint16_t queue = 0; queue < info.nb_tx_queues; queue++)
+		apart(&rte_eth_fp_ops[port].txq.data[queue]);
+	return 0;
 }

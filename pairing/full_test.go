@@ -1,0 +1,49 @@
+package pairing
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// BenchmarkTooManyFlows is the time of a packet where 16 times as many flows as have a slot come one way only, each a packet in turn: all want a slot.
+func BenchmarkTooManyFlows(b *testing.B) {
+	const flows, paired, hosts, gap = 1 << 20, 1 << 16, 4096, 100 // ns between packets
+	p, err := New(make([]byte, Size(paired)), Config{Flows: paired, Egress: []int{1, 0}, Seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := newWorker(b, p, 2*flows, 1)
+	order := rand.New(rand.NewPCG(1, 1)).Perm(flows)
+	var records [burst.MaxSize]packet.Record
+	var refs [burst.MaxSize]flowtable.Ref
+	var keys [burst.MaxSize]flowtable.Key
+	now, at := int64(synthEpoch), 0
+	step := func() {
+		w.StartBurst()
+		for i := range records {
+			n := uint64(order[at%flows])
+			at++
+			k := flowtable.Key{Src: packet.Addr{Hi: 1, Lo: n % hosts}, Dst: packet.Addr{Hi: 2, Lo: n / hosts}, DestQP: 2 + uint32(n)}
+			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: k.DestQP, SrcPort: 50000, Len: 64}
+			records[i].Set(&r)
+			records[i].Flow, keys[i] = k.Words(), k
+		}
+		w.Lookup(records[:], now, refs[:])
+		for i := w.Routine(refs[:], records[:], 0); i < len(refs); i = w.Routine(refs[:], records[:], i+1) {
+			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: keys[i].DestQP, SrcPort: 50000, Len: 64}
+			w.Observe(refs[i].Index, &keys[i], &r, nil, now)
+		}
+		now += gap * int64(len(records))
+	}
+	for range 8 * flows / burst.MaxSize {
+		step()
+	}
+	b.ResetTimer()
+	for n := 0; n < b.N; n += burst.MaxSize {
+		step()
+	}
+}
