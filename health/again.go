@@ -25,6 +25,7 @@ func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
 		h.hops.next(p, h.Requests.Packets)
 	}
+	h.unsure.comes(p.PSN)
 	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
 	if hole {
 		h.Goodput += uint64(p.Data)
@@ -55,9 +56,9 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
-	case asked && since >= h.naks.least*3/4 && !(hole && sendsAll(h, p)), p.Time-h.sent >= h.silence():
+	case asked && since+tick >= h.naks.least*3/4 && !(hole && sendsAll(h, p)), p.Time-h.sent >= h.silence():
 		return sentAgain
-	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
+	case hole && (asked && since+tick < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
 	case !hole && p.Time-h.sends.lastLike(p, before) < h.copiedWithin():
 		switch {
@@ -165,7 +166,7 @@ func (h *Half) settle(next *Packet) {
 		}
 	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
-	case asked && !alone && (!hole || since >= h.naks.least*3/4):
+	case asked && !alone && (!hole || since+tick >= h.naks.least*3/4):
 		what = sentAgain
 	case hole:
 		what = late

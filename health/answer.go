@@ -173,12 +173,12 @@ func (h *Half) unresolved() {
 	case h.flags&answered == 0:
 		h.NotCaptured += h.holes.missing()
 	}
-	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0 {
-		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
-	}
-	lost, missed := h.reads.unresolved()
+	lost, missed := h.reads.unresolved(h)
 	h.LostUpstream += lost
 	h.NotCaptured += missed
+	if behind := ahead(h.early.acked, h.next); behind > 0 && h.early.at != 0 && h.NotCaptured > 0 { // else these answers may be another connection's
+		h.NotCaptured += uint64(behind)
+	}
 }
 
 // hasAnswer reports whether the answer to a request has passed here.

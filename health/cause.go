@@ -34,6 +34,8 @@ func (o *episode) causeOf(h *Half) Cause {
 		return o.unlessTimeOut(h)
 	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()): // it didn't wait; something that passed late may have been the reason
 		return Unknown
+	case o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // so may a response beyond it that passed before
+		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
 	case o.flags&repeated != 0 && h.concluded == Spurious: // the time-out before for the same packet
@@ -81,7 +83,7 @@ func (o *episode) answeredTooSeldom(h *Half) bool {
 	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:
 		return false
 	case o.flags&(ofRead|alone) != 0:
-		return o.answers <= o.resent
+		return o.answers <= o.awaited
 	}
 	return o.asked != 0 && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
@@ -219,9 +221,12 @@ func (o *episode) answeredEarly(h *Half) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (t *timing) shortestTrip() int64 {
-	const enough = 8 // fewer may have missed the shortest one
-	if t.clean.n < enough {
+	const few, enough = 3, 8
+	switch {
+	case t.clean.n < few:
 		return 0
+	case t.clean.n < enough: // these may have missed the shortest one
+		return t.clean.least / 4
 	}
 	return t.clean.least * 3 / 4
 }
@@ -343,7 +348,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	}
 	switch response := o.flags&behindLost != 0 && !o.endLost(h, cause); cause {
 	case NAKSequence:
-		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
+		if o.flags&wasLate != 0 || !h.clocksDiffer() && (o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip()) {
 			h.overtaken++
 		} else if o.flags&(missed|upstream|itself|part|discarded) == itself && (ahead(o.psn, h.base) >= 0 || o.sent != 0) && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
 			lost = 1
@@ -375,7 +380,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 // responseLate reports whether the READ response that is asked for again passed here behind one that was sent after it: before it was asked for again, or
 // sooner than an answer to that can come.
 func (o *episode) responseLate(h *Half) bool {
-	return o.flags&jumped != 0 && (o.beyond != 0 && o.answer > o.beyond || o.came != 0 && o.came-o.at < h.shortestTrip())
+	return o.flags&jumped != 0 && (o.beyond != 0 && o.flags&heard != 0 && o.answer > o.beyond || o.came != 0 && o.came-o.at < h.shortestTrip())
 }
 
 // again counts what an episode has sent again.

@@ -23,6 +23,7 @@ type Half struct {
 	read      Packet // the last READ request
 	flags     uint16
 	holes     holes
+	unsure    unsure
 	recent    recent
 	probes    probes
 	answers   answers
@@ -89,10 +90,14 @@ func (h *Half) request(p *Packet) {
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
+		// Until one has followed another, each may have been sent again alone: those between have passed before the first one.
+		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0
 		if uint32(d) <= h.loose {
 			h.flags |= sequel
-		} else { // until then, each may have been sent again alone: those between have passed before the first one
-			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0)
+			h.repeat.ends(h.next, p.PSN)
+			h.unsure.add(hole{h.next, uint32(d), p.Time, start})
+		} else {
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, start)
 		}
 		if h.early.at != 0 {
 			h.early.overtaken(h, p)
@@ -133,7 +138,7 @@ func (h *Half) begin(p *Packet) {
 func (h *Half) restart() {
 	h.finish()
 	h.flags &= oneWay | answered | blind | unheard
-	h.holes, h.early, h.sends = holes{}, early{}, answers{}
+	h.holes, h.unsure, h.early, h.sends = holes{}, unsure{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
 	h.loose = 0
 }
@@ -241,11 +246,7 @@ func (h *Half) learnMTU(p *Packet) {
 		was := h.next
 		h.next = (h.read.PSN + responsesTo(h.read.Message, h.mtu)) & packet.PSNMask
 		h.loose = 0
-		for i := range h.repeat.list[:h.repeat.n] {
-			if o := &h.repeat.list[i]; o.end == was {
-				o.end = h.next
-			}
-		}
+		h.repeat.ends(was, h.next)
 	}
 }
 

@@ -78,18 +78,25 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
 }
 
-// unresolved are the responses that are missing: those that were asked for again are lost, the others were not captured.
-func (r *reads) unresolved() (lost, missed uint64) {
+// unresolved are the responses that are missing: those that were asked for again are lost. The others were not captured, if more was sent since than was ever
+// outstanding; else they may be asked for again yet.
+func (r *reads) unresolved(h *Half) (lost, missed uint64) {
+	undecided := func(psn uint32) bool { return h.Requests.Packets > 0 && ahead(h.next, psn) <= h.most }
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
+		} else if undecided(o.psn) {
+			continue
 		} else if o.start {
 			missed++ // at least: the rest may be requests without data
 		} else {
 			missed += uint64(o.n)
 		}
 	}
-	return lost, missed + r.holes.more
+	if !undecided(r.holes.end) {
+		missed += r.holes.more
+	}
+	return lost, missed
 }
 
 // readResponse follows a READ response.
@@ -106,8 +113,14 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	case !r.known, d > maxGap, d < -h.reach():
 		r.holes, r.known = holes{}, true
 	case d > 0:
-		if at&first != 0 && !r.inside {
-			r.next = r.firstRead(h, r.next, p.PSN) // between are requests that ACKs answer
+		if !r.inside { // between are requests that ACKs answer
+			read := r.firstRead(h, r.next, p.PSN)
+			if at&first == 0 && read == p.PSN { // it begins before this one
+				if read = r.next; h.Messages[Send]+h.Messages[Write] > 0 {
+					read = (p.PSN - 1) & packet.PSNMask
+				}
+			}
+			r.next = read
 			d = ahead(p.PSN, r.next)
 		}
 		if d > 0 {
@@ -129,6 +142,9 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
+	if at&last != 0 {
+		h.unsure.endsAt(h, r.next)
+	}
 }
 
 // restOfRead is how many PSNs from the next response on belong to the READ that isn't complete, up to the next request that is known.
@@ -190,7 +206,7 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
 		switch {
-		case repeated && r.ids.older(p.ID), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
+		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip()), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
 		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late

@@ -69,6 +69,18 @@ func (t *Table) Copy(n int, now int64, to *Connection) bool {
 	return true
 }
 
+// Leads are how much later than their answers the requests of each end of connection n were recorded, ns; 0: they weren't, or only some.
+func (t *Table) Leads(n int) (of Ends, leads [2]int64) {
+	const few = 3
+	c := &t.connections[n]
+	for i := range c.Half {
+		if h := &c.Half[i]; h.EarlyAnswers >= few && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
+			leads[i] = h.Lead
+		}
+	}
+	return c.Ends, leads
+}
+
 // Stats are for the owner.
 func (t *Table) Stats() Stats { return t.stats }
 

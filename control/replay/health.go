@@ -54,7 +54,7 @@ type Diagnosis struct {
 
 // Diagnose is Health for what traces connections afterwards. The capture must stay open for that.
 func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
-	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
+	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, sorter: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
 	}
@@ -69,11 +69,13 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 	}
 	for share := 0; share < h.shares; share++ {
-		if err := h.pair(share); err != nil {
-			return nil, err
-		}
-		if err := h.followAll(); err != nil {
-			return nil, err
+		for again := 0; again == 0 || again < mostCorrections && h.corrects(); again++ {
+			if err := h.pair(share); err != nil {
+				return nil, err
+			}
+			if err := h.followAll(); err != nil {
+				return nil, err
+			}
 		}
 		h.add()
 	}
@@ -177,9 +179,8 @@ func (h *judge) learned() error {
 		h.found = h.begun
 		shared := h.directions == nil || h.begun <= h.flows.Capacity()
 		again := !h.copies.known() && h.copies.decide()
-		if h.clocks != nil && h.capture.shifts == nil {
-			h.capture.shifts = h.clocks.shifts(len(h.capture.places))
-			again = again || h.capture.shifts != nil
+		if h.clocks != nil && h.clocks.by == nil && h.clocks.shifts(len(h.capture.places)) {
+			h.capture.shift, again = h.shift, true
 		}
 		switch {
 		case !shared:
@@ -227,7 +228,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.place(false)
 			continue
 		}
-		h.at = frame.Place
+		h.at, h.shifted = frame.Place, frame.Shift
 		b, ok := h.read(frame.Octets, frame.Length)
 		h.place(ok)
 		if ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
@@ -269,8 +270,11 @@ type judge struct {
 	trace      *health.Trace // of a connection, once there is a report
 
 	copies     *copies
-	clocks     *clocks // nil: all frames are of one place
-	at         int     // the place of the present frame
+	clocks     *clocks                  // nil: all frames are of one place
+	leads      map[[2]packet.Addr]int64 // by how much the answers from one host to another are recorded before their requests, ns
+	sorter     dissect.Reader
+	at         int   // the place of the present frame
+	shifted    int64 // what was added to its time, ns
 	reader     dissect.Reader
 	frame      dissect.Packet
 	parsed     *packet.Parsed // of frame
@@ -323,7 +327,7 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
-	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.capture.shift(h.at)) {
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.shifted) {
 		if !h.skips {
 			h.account.copy(uint64(h.frames))
 		}
@@ -451,6 +455,7 @@ func (h *judge) add() {
 		if c.Paired {
 			by = cmp.Or(h.paired[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}], h.paired[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}])
 		}
+		h.withoutLead(&c)
 		h.builder.Add(&c, by)
 	}
 }
