@@ -326,7 +326,7 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.endLost(h, cause) || o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
+		return o.endLost(h, cause) || o.flags&(jumped|gap) != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
 			o.flags&missed != 0 && (cause == TimeOut && o.answer == 0 || cause != undecided && o.flags&part == 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1)
 	}
 	return false

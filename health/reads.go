@@ -12,6 +12,8 @@ type reads struct {
 	asked   int64 // when READs were last sent again, and from which PSN on
 	from    uint32
 	upTo    uint32      // before which one: what had been sent then
+	latter  uint32      // the PSN of the latest of these READs
+	rounds  [2]int64    // when the requester last went back to READs, and before that
 	seen    uint32      // the PSN after the highest of a response at that time
 	newest  int64       // time of the latest response that had not passed before
 	filled  int64       // time of the latest one that was missing before
@@ -62,7 +64,10 @@ func (r *reads) again(p *Packet, upTo uint32, reach int32) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > reach {
 		r.from = p.PSN
 	}
-	r.asked, r.seen, r.upTo = p.Time, r.next, upTo
+	if ahead(p.PSN, r.latter) <= 0 || r.asked == 0 {
+		r.rounds = [2]int64{p.Time, r.rounds[0]}
+	}
+	r.asked, r.seen, r.upTo, r.latter = p.Time, r.next, upTo, p.PSN
 }
 
 // passedLast reports whether the response with a PSN, if it is asked for again, has passed since the requester last asked for it: what it had been sent
@@ -72,7 +77,7 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 	case r.jumped(psn):
 		return false
 	case r.asked == 0, ahead(psn, r.seen) >= 0:
-		return r.heardAt(psn) != 0 || part && ahead(psn, r.next) < 0 && r.holes.find(psn) < 0 && r.holes.more == 0
+		return r.heardAt(psn) != 0 || ahead(psn, r.next) < 0 && r.holes.find(psn) < 0 && r.holes.more == 0
 	}
 	o := h.repeat.of(h.repeat.answered)
 	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
@@ -115,10 +120,11 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	case d > 0:
 		if !r.inside { // between are requests that ACKs answer
 			read := r.firstRead(h, r.next, p.PSN)
-			if at&first == 0 && read == p.PSN { // it begins before this one
-				if read = r.next; h.Messages[Send]+h.Messages[Write] > 0 {
-					read = (p.PSN - 1) & packet.PSNMask
-				}
+			switch known := read != p.PSN; {
+			case !known && h.Messages[Send]+h.Messages[Write] == 0 && h.Messages[ReadOp] > 0 && ahead(r.next, h.base) >= 0 && ahead(p.PSN, h.next) < 0: // all are READs
+				read = r.next
+			case !known && at&first == 0: // it begins before this one
+				read = (p.PSN - 1) & packet.PSNMask
 			}
 			r.next = read
 			d = ahead(p.PSN, r.next)
@@ -127,7 +133,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce {
+		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && r.rounds[0]-r.rounds[1] >= atOnce { // else it was asked for twice
 			h.copied[1].add(&h.Counts, p, false)
 			return
 		}
