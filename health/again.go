@@ -26,7 +26,11 @@ func (h *Half) behind(p *Packet) {
 		h.hops.next(p, h.Requests.Packets)
 	}
 	h.unsure.comes(p.PSN)
-	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
+	psns := h.psnsOf(p)
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu == 0 { // it may take so many
+		psns = responsesTo(p.Message, minimum)
+	}
+	hole, since := h.holes.comes(p.PSN, psns, &h.recent)
 	if hole {
 		h.Goodput += uint64(p.Data)
 	}

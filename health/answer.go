@@ -80,6 +80,7 @@ func (h *Half) refused(p *Packet) bool {
 		return false
 	}
 	h.repeat.noteRefusal(p.PSN)
+	r.reasonPasses(h, p.PSN, p.Time)
 	h.reads.refused = passing{p.PSN, p.Time}
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
@@ -173,12 +174,12 @@ func (h *Half) unresolved() {
 	case h.flags&answered == 0:
 		h.NotCaptured += h.holes.missing()
 	}
+	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0 {
+		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
+	}
 	lost, missed := h.reads.unresolved(h)
 	h.LostUpstream += lost
 	h.NotCaptured += missed
-	if behind := ahead(h.early.acked, h.next); behind > 0 && h.early.at != 0 && h.NotCaptured > 0 { // else these answers may be another connection's
-		h.NotCaptured += uint64(behind)
-	}
 }
 
 // hasAnswer reports whether the answer to a request has passed here.

@@ -77,7 +77,7 @@ func (o *episode) lost(h *Half) bool {
 }
 
 // answeredTooSeldom reports whether fewer answers came than transmissions that asked for one: one, or its answer, was lost. A responder may answer several
-// packets at once; those of several transmissions only if they were held up and came together, which is rare and is taken for a loss here.
+// packets at once; those of several transmissions only if they were held up and came together: before here, then they also pass together; behind, that is rare, and taken for a loss.
 func (o *episode) answeredTooSeldom(h *Half) bool {
 	switch {
 	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:
@@ -85,7 +85,7 @@ func (o *episode) answeredTooSeldom(h *Half) bool {
 	case o.flags&(ofRead|alone) != 0:
 		return o.answers <= o.awaited
 	}
-	return o.asked != 0 && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
+	return o.asked != 0 && o.at-o.asked > h.clean.most && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
 
 // prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer
@@ -278,7 +278,7 @@ func (o *episode) conclude(h *Half) {
 		h.again(o, cause)
 		return
 	}
-	if cause != NAKSequence && cause != RNR && o.answer != 0 && o.longEnough(h) && o.flags&jumped == 0 {
+	if cause != NAKSequence && cause != RNR && o.answer != 0 && o.longEnough(h) && o.flags&(jumped|wentOn) == wentOn {
 		if d.rounds++; o.flags&sameAgain == 0 {
 			d.packets++
 		}

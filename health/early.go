@@ -27,7 +27,9 @@ func (e *early) note(acked uint32, now int64) {
 // the requester has dropped it (9.7.5.1).
 func (e *early) disproved(h *Half, acked uint32) {
 	if e.at != 0 && ahead(acked, e.acked) < 0 {
-		h.EarlyAnswers -= min(e.n, h.EarlyAnswers)
+		if h.EarlyAnswers -= min(e.n, h.EarlyAnswers); h.EarlyAnswers == 0 {
+			h.Lead = 0
+		}
 		*e, h.answers = early{}, answers{acked: (acked - 1) & packet.PSNMask, known: true}
 	}
 }

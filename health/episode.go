@@ -71,6 +71,7 @@ const (
 	follows                   // it is behind the only one that was sent again before, and was not sent since
 	discarded                 // so was that one: the responder had dropped both, as it waited for one before
 	heard                     // a READ response that is asked for again passed at a time that is known
+	unforeseen                // no reason for it had passed
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -102,6 +103,20 @@ type repeat struct {
 	readCause Cause
 	begun     uint32 // episodes, and those of them for which no reason passed here
 	unasked   uint32
+	foreseen  uint32 // of these, those whose reason passed soon after, and by how much at most, ns
+	lag       int64
+}
+
+// reasonPasses notes that a reason passes for the requester to go back to a PSN. If it has just done so without one, sooner than that could be because it did,
+// it was recorded by another clock.
+func (r *repeat) reasonPasses(h *Half, psn uint32, now int64) {
+	o := r.beganWith(psn)
+	if o == nil || now-o.at >= max(h.shortestTrip(), shortest) || o.flags&unforeseen == 0 {
+		return
+	}
+	o.flags &^= unforeseen
+	r.foreseen++
+	r.lag = max(r.lag, now-o.at)
 }
 
 func (r *repeat) latestEpisode() *episode {
@@ -343,6 +358,9 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	o.cause = o.causeOf(h)
 	if r.begun++; o.cause == Unknown && !o.longEnough(h) && !(o.beyond != 0 && h.obeys(o.at-o.beyond)) {
 		r.unasked++
+	}
+	if o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest { // and it is no time-out
+		o.flags |= unforeseen
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0)

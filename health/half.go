@@ -9,7 +9,7 @@ type Half struct {
 	Window      uint32
 	WindowBytes uint64
 	timing
-	Lead    int64 // ns: how much later than its answer a request was recorded, at most
+	Lead    int64 // ns: how much earlier than its reason something was recorded, at most; of a copy, also if that was corrected
 	Stalled int64 // ns for which the sender waited for an ACK with a full window
 	Begun   int64 // time of the first request, and of the last one
 	Ended   int64

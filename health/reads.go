@@ -83,10 +83,10 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
 }
 
-// unresolved are the responses that are missing: those that were asked for again are lost. The others were not captured, if more was sent since than was ever
-// outstanding; else they may be asked for again yet.
+// unresolved are the responses that are missing: those that were asked for again are lost. The others were not captured, unless their
+// requester may ask for them yet: one that sends again only what is missing goes on, as far as it ever did, and may wait for a time-out.
 func (r *reads) unresolved(h *Half) (lost, missed uint64) {
-	undecided := func(psn uint32) bool { return h.Requests.Packets > 0 && ahead(h.next, psn) <= h.most }
+	undecided := func(psn uint32) bool { return h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, psn) <= h.most }
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
@@ -129,6 +129,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.next = read
 			d = ahead(p.PSN, r.next)
 		}
+		h.repeat.reasonPasses(h, r.next, p.Time)
 		if d > 0 {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}

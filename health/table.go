@@ -69,13 +69,17 @@ func (t *Table) Copy(n int, now int64, to *Connection) bool {
 	return true
 }
 
-// Leads are how much later than their answers the requests of each end of connection n were recorded, ns; 0: they weren't, or only some.
+// Leads are how much earlier than what it answers, or goes back for, what each end of connection n sends is recorded, ns; 0: it isn't, or only some.
 func (t *Table) Leads(n int) (of Ends, leads [2]int64) {
 	const few = 3
 	c := &t.connections[n]
 	for i := range c.Half {
-		if h := &c.Half[i]; h.EarlyAnswers >= few && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
-			leads[i] = h.Lead
+		h := &c.Half[i]
+		if h.EarlyAnswers >= few && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
+			leads[i^1] = max(leads[i^1], h.Lead)
+		}
+		if r := &h.repeat; r.foreseen >= few-1 && 2*r.foreseen >= r.begun {
+			leads[i] = max(leads[i], r.lag)
 		}
 	}
 	return c.Ends, leads

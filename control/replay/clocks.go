@@ -136,9 +136,9 @@ func (c *clocks) report(b *health.Builder, capture *Capture) {
 // mostCorrections is how often what the directions between two hosts have between them is corrected: jitter may hide a part of it.
 const mostCorrections = 4
 
-// corrects looks for answers that are recorded before their requests at one place, as by two taps or queues, and reports whether there are any: then all that passes
-// in their direction is taken to have passed as much later. So no answer comes before its request, as if the requests had been captured nearer to the responder;
-// what passed isn't changed by that. A pair that is wrong may seem to be farther apart than others of its hosts.
+// corrects looks for answers that are recorded before their requests at one place, or packets that are sent again before what they are sent again for, as by two taps
+// or queues, and reports whether there are any: then all that passes in that direction is taken to have passed as much later. So nothing comes before its reason, as if
+// the directions had been captured at two places of the path; what passed isn't changed by that. A pair that is wrong may seem to be farther apart than others of its hosts.
 func (h *judge) corrects() bool {
 	if h.shares > 1 || h.follower.Stats().Replaced > 0 {
 		return false
@@ -147,7 +147,7 @@ func (h *judge) corrects() bool {
 	for n := range h.follower.Len() {
 		of, leads := h.follower.Leads(n)
 		for i, lead := range leads {
-			key := [2]packet.Addr{of.End[i^1].Addr, of.End[i].Addr}
+			key := [2]packet.Addr{of.End[i].Addr, of.End[i^1].Addr}
 			if least, known := found[key]; lead > 0 && (!known || lead < least) {
 				found[key] = lead
 			}
@@ -180,16 +180,19 @@ func (h *judge) shift(f *capturefile.Frame) (by int64) {
 	return by
 }
 
-// withoutLead leaves out the round trips of a connection whose answers were recorded before their requests, and notes that.
+// withoutLead leaves out the round trips of a connection whose directions were recorded by different clocks, and notes that.
 func (h *judge) withoutLead(c *health.Connection) {
-	for i := range c.Half {
-		lead := h.leads[[2]packet.Addr{c.End[i^1].Addr, c.End[i].Addr}]
-		if lead == 0 || c.Half[i].Requests.Packets == 0 {
+	for i := range c.End {
+		from, to := c.End[i].Addr, c.End[i^1].Addr
+		lead := h.leads[[2]packet.Addr{from, to}]
+		if lead == 0 {
 			continue
 		}
-		c.Half[i].RTT, c.Half[i].ReadRTT = health.Histogram{}, health.Histogram{}
-		h.builder.Note(health.Note{Name: health.NoteClocks, Subject: health.Subject(c.End[i].Addr, c.End[i^1].Addr, c.Scope), Text: fmt.Sprintf(
-			"answers are recorded up to %v before their requests: the clocks or queues of the capture differ; the answers' times are corrected, but round trips aren't measured",
-			health.Duration(lead))})
+		for o := range c.Half {
+			c.Half[o].RTT, c.Half[o].ReadRTT, c.Half[o].Lead = health.Histogram{}, health.Histogram{}, lead
+		}
+		h.builder.Note(health.Note{Name: health.NoteClocks, Subject: health.Subject(to, from, c.Scope), Text: fmt.Sprintf(
+			"what %v sends is recorded up to %v before what it answers or obeys: the clocks or queues of the capture differ; its times are corrected, but round trips aren't measured",
+			from.Netip(), health.Duration(lead))})
 	}
 }
