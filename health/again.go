@@ -25,7 +25,9 @@ func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
 		h.hops.next(p, h.Requests.Packets)
 	}
-	h.unsure.comes(p.PSN)
+	if i := h.unsure.find(p.PSN); i >= 0 { // whether more is missing there is no longer known
+		h.unsure.fill(i, h.unsure.list[i].psn, h.unsure.list[i].n)
+	}
 	psns := h.psnsOf(p)
 	if p.Opcode.Role() == packet.ReadRequest && h.mtu == 0 { // it may take so many
 		psns = responsesTo(p.Message, minimum)

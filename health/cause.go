@@ -221,12 +221,9 @@ func (o *episode) answeredEarly(h *Half) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (t *timing) shortestTrip() int64 {
-	const few, enough = 3, 8
-	switch {
-	case t.clean.n < few:
-		return 0
-	case t.clean.n < enough: // these may have missed the shortest one
-		return t.clean.least / 4
+	const few, enough = 3, 8 // fewer may have missed the shortest one
+	if t.clean.n < enough {
+		return min(int64(t.clean.n)/few, 1) * t.clean.least / 4
 	}
 	return t.clean.least * 3 / 4
 }

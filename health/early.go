@@ -27,9 +27,7 @@ func (e *early) note(acked uint32, now int64) {
 // the requester has dropped it (9.7.5.1).
 func (e *early) disproved(h *Half, acked uint32) {
 	if e.at != 0 && ahead(acked, e.acked) < 0 {
-		if h.EarlyAnswers -= min(e.n, h.EarlyAnswers); h.EarlyAnswers == 0 {
-			h.Lead = 0
-		}
+		h.EarlyAnswers, h.Lead = h.EarlyAnswers-min(e.n, h.EarlyAnswers), 0
 		*e, h.answers = early{}, answers{acked: (acked - 1) & packet.PSNMask, known: true}
 	}
 }
@@ -47,7 +45,6 @@ func (e *early) overtaken(h *Half, p *Packet) {
 	}
 	h.EarlyAnswers++
 	e.n++
-
 	if ahead(p.PSN, e.first.psn) < 0 && p.Time-e.first.at <= longestLead {
 		h.Lead = max(h.Lead, p.Time-e.first.at)
 	}

@@ -4,7 +4,8 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 const (
 	ms    = int64(1e6)
-	quiet = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+	tick  = ms / 1000 // the unit of most captures' times: one between two of them may be longer by as much
+	quiet = 3 * ms    // a requester that was silent for less did not time out, if its time-out isn't known
 )
 
 // episode is a time when a requester went back: what had been seen before it, and what came after it. Its cause is decided as late as possible (cause.go):
@@ -110,13 +111,10 @@ type repeat struct {
 // reasonPasses notes that a reason passes for the requester to go back to a PSN. If it has just done so without one, sooner than that could be because it did,
 // it was recorded by another clock.
 func (r *repeat) reasonPasses(h *Half, psn uint32, now int64) {
-	o := r.beganWith(psn)
-	if o == nil || now-o.at >= max(h.shortestTrip(), shortest) || o.flags&unforeseen == 0 {
-		return
+	if o := r.beganWith(psn); o != nil && o.flags&unforeseen != 0 && now-o.at < max(h.shortestTrip(), shortest) {
+		o.flags &^= unforeseen
+		r.foreseen, r.lag = r.foreseen+1, max(r.lag, now-o.at)
 	}
-	o.flags &^= unforeseen
-	r.foreseen++
-	r.lag = max(r.lag, now-o.at)
 }
 
 func (r *repeat) latestEpisode() *episode {
@@ -359,9 +357,6 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 	if r.begun++; o.cause == Unknown && !o.longEnough(h) && !(o.beyond != 0 && h.obeys(o.at-o.beyond)) {
 		r.unasked++
 	}
-	if o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest { // and it is no time-out
-		o.flags |= unforeseen
-	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
 	h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0)
 	o.obeyed(h)
@@ -459,6 +454,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
+	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }

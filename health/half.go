@@ -23,7 +23,7 @@ type Half struct {
 	read      Packet // the last READ request
 	flags     uint16
 	holes     holes
-	unsure    unsure
+	unsure    holes // the PSNs between a READ and the next request: until the MTU is known, the READ may take them, or they are missing
 	recent    recent
 	probes    probes
 	answers   answers
@@ -94,8 +94,10 @@ func (h *Half) request(p *Packet) {
 		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0
 		if uint32(d) <= h.loose {
 			h.flags |= sequel
-			h.repeat.ends(h.next, p.PSN)
-			h.unsure.add(hole{h.next, uint32(d), p.Time, start})
+			if d > 0 {
+				h.repeat.ends(h.next, p.PSN)
+				h.unsure.add(h.next, uint32(d), p.Time, start)
+			}
 		} else {
 			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, start)
 		}
@@ -138,7 +140,7 @@ func (h *Half) begin(p *Packet) {
 func (h *Half) restart() {
 	h.finish()
 	h.flags &= oneWay | answered | blind | unheard
-	h.holes, h.unsure, h.early, h.sends = holes{}, unsure{}, early{}, answers{}
+	h.holes, h.unsure, h.early, h.sends = holes{}, holes{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
 	h.loose = 0
 }

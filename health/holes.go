@@ -139,40 +139,15 @@ func (s *holes) missing() (n uint64) {
 	return n + s.more
 }
 
-// unsure are the PSNs behind the latest READs up to the next request: while the MTU isn't known, whether these take them, or requests are missing.
-type unsure struct {
-	list [8]hole
-	at   uint32
-}
-
-func (u *unsure) add(o hole) {
-	if o.n > 0 {
-		u.list[u.at%uint32(len(u.list))] = o
-		u.at++
-	}
-}
-
-// comes takes a request whose PSN was passed: what is missing around it is no longer known.
-func (u *unsure) comes(psn uint32) {
-	for i := range u.list {
-		if o := &u.list[i]; ahead(psn, o.psn) >= 0 && uint32(ahead(psn, o.psn)) < o.n {
-			*o = hole{}
-		}
-	}
-}
-
-// endsAt says by the last response to a READ which PSN follows it: those from there to the next request are missing.
-func (u *unsure) endsAt(h *Half, psn uint32) {
+// endRead says by the last response to a READ which PSN follows it: those from there to the next request are missing. s are those of which that was unsure.
+func (s *holes) endRead(h *Half, psn uint32) {
 	if d := ahead(psn, h.next); h.loose > 0 && d >= 0 && uint32(d) <= h.loose { // none has followed yet
 		h.repeat.ends(h.next, psn)
 		h.next, h.loose = psn, 0
 	}
-	for i := range u.list {
-		o := &u.list[i]
-		if d := ahead(psn, o.psn); d >= 0 && uint32(d) < o.n {
-			h.holes.add(psn, o.n-uint32(d), o.at, o.start)
-
-			*o = hole{}
-		}
+	if i := s.find(psn); i >= 0 {
+		o := s.list[i]
+		h.holes.add(psn, o.n-uint32(ahead(psn, o.psn)), o.at, o.start)
+		s.fill(i, o.psn, o.n)
 	}
 }

@@ -86,7 +86,9 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 // unresolved are the responses that are missing: those that were asked for again are lost. The others were not captured, unless their
 // requester may ask for them yet: one that sends again only what is missing goes on, as far as it ever did, and may wait for a time-out.
 func (r *reads) unresolved(h *Half) (lost, missed uint64) {
-	undecided := func(psn uint32) bool { return h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, psn) <= h.most }
+	undecided := func(psn uint32) bool {
+		return h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, psn) <= h.most
+	}
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
@@ -98,10 +100,7 @@ func (r *reads) unresolved(h *Half) (lost, missed uint64) {
 			missed += uint64(o.n)
 		}
 	}
-	if !undecided(r.holes.end) {
-		missed += r.holes.more
-	}
-	return lost, missed
+	return lost, missed + r.holes.more
 }
 
 // readResponse follows a READ response.
@@ -120,10 +119,9 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	case d > 0:
 		if !r.inside { // between are requests that ACKs answer
 			read := r.firstRead(h, r.next, p.PSN)
-			switch known := read != p.PSN; {
-			case !known && h.Messages[Send]+h.Messages[Write] == 0 && h.Messages[ReadOp] > 0 && ahead(r.next, h.base) >= 0 && ahead(p.PSN, h.next) < 0: // all are READs
+			if none := read == p.PSN; none && h.Messages[Send]+h.Messages[Write] == 0 && h.Messages[ReadOp] > 0 && ahead(r.next, h.base) >= 0 && ahead(p.PSN, h.next) < 0 { // all are READs
 				read = r.next
-			case !known && at&first == 0: // it begins before this one
+			} else if none && at&first == 0 { // it begins before this one
 				read = (p.PSN - 1) & packet.PSNMask
 			}
 			r.next = read
@@ -150,7 +148,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	r.inside = at&last == 0
 	r.latest = p.Time
 	if at&last != 0 {
-		h.unsure.endsAt(h, r.next)
+		h.unsure.endRead(h, r.next)
 	}
 }
 

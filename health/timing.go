@@ -15,9 +15,6 @@ type timing struct {
 	spacing  span  // between time-outs, ns
 }
 
-// tick is the unit of most captures' times, ns: a time between two of them is less by as much, at most.
-const tick = ms / 1000
-
 // silence is how long the requester must have been silent for a time-out.
 func (t *timing) silence() int64 {
 	switch {
