@@ -32,9 +32,8 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
-	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()): // it didn't wait; something that passed late may have been the reason
-		return Unknown
-	case o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // so may a response beyond it that passed before
+	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()), // it didn't wait; something that passed late may have been the reason
+		o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // or a response beyond it that passed before
 		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious

@@ -108,8 +108,7 @@ type repeat struct {
 	lag       int64
 }
 
-// reasonPasses notes that a reason passes for the requester to go back to a PSN. If it has just done so without one, sooner than that could be because it did,
-// it was recorded by another clock.
+// reasonPasses notes a reason to go back to a PSN, which passes sooner after the requester has done so than an answer to that can: another clock has recorded it.
 func (r *repeat) reasonPasses(h *Half, psn uint32, now int64) {
 	if o := r.beganWith(psn); o != nil && o.flags&unforeseen != 0 && now-o.at < max(h.shortestTrip(), shortest) {
 		o.flags &^= unforeseen

@@ -90,8 +90,7 @@ func (h *Half) request(p *Packet) {
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
-		// Until one has followed another, each may have been sent again alone: those between have passed before the first one.
-		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0
+		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0 // until one has followed another, each may have been sent again alone, and those between before
 		if uint32(d) <= h.loose {
 			h.flags |= sequel
 			if d > 0 {

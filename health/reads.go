@@ -83,16 +83,12 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
 }
 
-// unresolved are the responses that are missing: those that were asked for again are lost. The others were not captured, unless their
-// requester may ask for them yet: one that sends again only what is missing goes on, as far as it ever did, and may wait for a time-out.
+// unresolved are the responses that are missing: lost if they were asked for again, else not captured, unless a requester that sends only what is missing may ask yet.
 func (r *reads) unresolved(h *Half) (lost, missed uint64) {
-	undecided := func(psn uint32) bool {
-		return h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, psn) <= h.most
-	}
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
-		} else if undecided(o.psn) {
+		} else if h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, o.psn) <= h.most {
 			continue
 		} else if o.start {
 			missed++ // at least: the rest may be requests without data
@@ -145,9 +141,8 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
-	r.inside = at&last == 0
 	r.latest = p.Time
-	if at&last != 0 {
+	if r.inside = at&last == 0; !r.inside {
 		h.unsure.endRead(h, r.next)
 	}
 }

@@ -71,14 +71,13 @@ func (t *Table) Copy(n int, now int64, to *Connection) bool {
 
 // Leads are how much earlier than what it answers, or goes back for, what each end of connection n sends is recorded, ns; 0: it isn't, or only some.
 func (t *Table) Leads(n int) (of Ends, leads [2]int64) {
-	const few = 3
 	c := &t.connections[n]
 	for i := range c.Half {
 		h := &c.Half[i]
-		if h.EarlyAnswers >= few && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
+		if h.EarlyAnswers > 2 && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
 			leads[i^1] = max(leads[i^1], h.Lead)
 		}
-		if r := &h.repeat; r.foreseen >= few-1 && 2*r.foreseen >= r.begun {
+		if r := &h.repeat; r.foreseen > 1 && 2*r.foreseen >= r.begun {
 			leads[i] = max(leads[i], r.lag)
 		}
 	}
