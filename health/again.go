@@ -25,7 +25,14 @@ func (h *Half) behind(p *Packet) {
 	if p.Time-h.sent >= farthest {
 		h.hops.next(p, h.Requests.Packets)
 	}
-	hole, since := h.holes.comes(p.PSN, h.psnsOf(p), &h.recent)
+	if i := h.unsure.find(p.PSN); i >= 0 { // whether more is missing there is no longer known
+		h.unsure.fill(i, h.unsure.list[i].psn, h.unsure.list[i].n)
+	}
+	psns := h.psnsOf(p)
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu == 0 { // it may take so many
+		psns = responsesTo(p.Message, minimum)
+	}
+	hole, since := h.holes.comes(p.PSN, psns, &h.recent)
 	if hole {
 		h.Goodput += uint64(p.Data)
 	}
@@ -55,9 +62,9 @@ func (h *Half) passed(p *Packet, hole bool, missing int64) passed {
 	switch {
 	case asked && h.naks.n == 0:
 		return unclear
-	case asked && since >= h.naks.least*3/4 && !(hole && sendsAll(h, p)), p.Time-h.sent >= h.silence():
+	case asked && since+tick >= h.naks.least*3/4 && !(hole && sendsAll(h, p)), p.Time-h.sent >= h.silence():
 		return sentAgain
-	case hole && (asked && since < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
+	case hole && (asked && since+tick < h.naks.least*3/4 || p.Time-missing < h.clean.least*9/10):
 		return late
 	case !hole && p.Time-h.sends.lastLike(p, before) < h.copiedWithin():
 		switch {
@@ -165,7 +172,7 @@ func (h *Half) settle(next *Packet) {
 		}
 	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
 		what = sentAgain
-	case asked && !alone && (!hole || since >= h.naks.least*3/4):
+	case asked && !alone && (!hole || since+tick >= h.naks.least*3/4):
 		what = sentAgain
 	case hole:
 		what = late

@@ -80,6 +80,7 @@ func (h *Half) refused(p *Packet) bool {
 		return false
 	}
 	h.repeat.noteRefusal(p.PSN)
+	r.reasonPasses(h, p.PSN, p.Time)
 	h.reads.refused = passing{p.PSN, p.Time}
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
@@ -176,7 +177,7 @@ func (h *Half) unresolved() {
 	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0 {
 		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
 	}
-	lost, missed := h.reads.unresolved()
+	lost, missed := h.reads.unresolved(h)
 	h.LostUpstream += lost
 	h.NotCaptured += missed
 }

@@ -32,7 +32,8 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
-	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()): // it didn't wait; something that passed late may have been the reason
+	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()), // it didn't wait; something that passed late may have been the reason
+		o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // or a response beyond it that passed before
 		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
 		return Spurious
@@ -75,15 +76,15 @@ func (o *episode) lost(h *Half) bool {
 }
 
 // answeredTooSeldom reports whether fewer answers came than transmissions that asked for one: one, or its answer, was lost. A responder may answer several
-// packets at once; those of several transmissions only if they were held up and came together, which is rare and is taken for a loss here.
+// packets at once; those of several transmissions only if they were held up and came together: before here, then they also pass together; behind, that is rare, and taken for a loss.
 func (o *episode) answeredTooSeldom(h *Half) bool {
 	switch {
 	case o.flags&done == 0 || o.answer != 0 || h.Duplicates > 0:
 		return false
 	case o.flags&(ofRead|alone) != 0:
-		return o.answers <= o.resent
+		return o.answers <= o.awaited
 	}
-	return o.asked != 0 && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
+	return o.asked != 0 && o.at-o.asked > h.clean.most && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
 
 // prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer
@@ -219,9 +220,9 @@ func (o *episode) answeredEarly(h *Half) bool {
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.
 func (t *timing) shortestTrip() int64 {
-	const enough = 8 // fewer may have missed the shortest one
+	const few, enough = 3, 8 // fewer may have missed the shortest one
 	if t.clean.n < enough {
-		return 0
+		return min(int64(t.clean.n)/few, 1) * t.clean.least / 4
 	}
 	return t.clean.least * 3 / 4
 }
@@ -273,7 +274,7 @@ func (o *episode) conclude(h *Half) {
 		h.again(o, cause)
 		return
 	}
-	if cause != NAKSequence && cause != RNR && o.answer != 0 && o.longEnough(h) && o.flags&jumped == 0 {
+	if cause != NAKSequence && cause != RNR && o.answer != 0 && o.longEnough(h) && o.flags&(jumped|wentOn) == wentOn {
 		if d.rounds++; o.flags&sameAgain == 0 {
 			d.packets++
 		}
@@ -321,7 +322,7 @@ func (o *episode) lostBefore(h *Half, cause Cause) bool {
 	case NAKSequence:
 		return o.flags&itself != 0 && o.flags&wasLate == 0 && o.flags&(missed|upstream) != 0
 	case Implied, TimeOut, undecided:
-		return o.endLost(h, cause) || o.flags&jumped != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
+		return o.endLost(h, cause) || o.flags&(jumped|gap) != 0 && !o.responseLate(h) && (o.answer == 0 && cause != undecided || o.flags&part != 0 && (o.answer == 0 || o.answer < o.back)) ||
 			o.flags&missed != 0 && (cause == TimeOut && o.answer == 0 || cause != undecided && o.flags&part == 0 && o.requests.Packets == 1 && ahead(o.end, o.psn) > 1)
 	}
 	return false
@@ -343,7 +344,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	}
 	switch response := o.flags&behindLost != 0 && !o.endLost(h, cause); cause {
 	case NAKSequence:
-		if o.flags&wasLate != 0 || o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip() {
+		if o.flags&wasLate != 0 || !h.clocksDiffer() && (o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip()) {
 			h.overtaken++
 		} else if o.flags&(missed|upstream|itself|part|discarded) == itself && (ahead(o.psn, h.base) >= 0 || o.sent != 0) && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
 			lost = 1
@@ -375,7 +376,7 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 // responseLate reports whether the READ response that is asked for again passed here behind one that was sent after it: before it was asked for again, or
 // sooner than an answer to that can come.
 func (o *episode) responseLate(h *Half) bool {
-	return o.flags&jumped != 0 && (o.beyond != 0 && o.answer > o.beyond || o.came != 0 && o.came-o.at < h.shortestTrip())
+	return o.flags&jumped != 0 && (o.beyond != 0 && o.flags&heard != 0 && o.answer > o.beyond || o.came != 0 && o.came-o.at < h.shortestTrip())
 }
 
 // again counts what an episode has sent again.

@@ -26,6 +26,7 @@
 //     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
 //     caused them, if all was sent again, or one that can't have come to the requester yet;
+//   - answers come in the order of what they answer: only those that precede the answer to something new are compared with what was sent again before that;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
 //     pass out of order), or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
 //     asked for had just come; or one comes just a round trip after the last of several transmissions;
@@ -34,6 +35,7 @@
 //
 // # Where packets were lost
 //
+// While the MTU isn't known, the last response to a READ says where that ends: what is missing behind it isn't the READ's.
 // A gap may be a loss before this place, or the capture's: it misses as large a part of what is sent again as of the rest (withoutMissed). The responder proves the loss: it asks for just the packet that is missing, or the requester for just
 // that READ response (lostBefore). A packet that passed here was lost behind if the responder asked for it a round trip later or more, and acknowledged it
 // only after it was sent again; if it did before, the packet was overtaken. If the requester had gone back over it before, and it did not pass since, it was

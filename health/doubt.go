@@ -118,7 +118,7 @@ func (h *Half) decide() {
 	const several = 4
 	timed := d.asked.alike() || d.silent.alike() || d.reacted.n >= several && d.reacted.most > d.reacted.least*3/2 // not a reaction to the response beyond
 	proven := d.parts == 0 && h.Episodes[Spurious] >= 2 && 2*h.Episodes[Spurious] >= d.reads.number()              // and never was only a part of a READ missing
-	if again || proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h) {
+	if again || h.OutOfOrder+h.overtaken == 0 && (proven || d.reads.number() > 8*d.parts && timed && d.reads.most(h)) {
 		d.reads.moveTo(h, Spurious)
 	}
 	// Those before an answer were if the first transmission was always answered after the same time, which is that of others.

@@ -5,9 +5,10 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // early is an answer that passed before a request that it acknowledges: the capture has missed the request, or has recorded the two directions by different
 // clocks or queues, and the request comes yet.
 type early struct {
-	acked uint32 // all PSNs before it
-	at    int64  // 0: none
-	n     uint64 // requests that were recorded after it
+	acked uint32  // all PSNs before it
+	at    int64   // 0: none
+	n     uint64  // requests that were recorded after it
+	first passing // the first answer whose request has not been recorded since
 }
 
 // longestLead is how much later than its answer a request may be recorded, ns.
@@ -17,13 +18,16 @@ func (e *early) note(acked uint32, now int64) {
 	if e.at == 0 || ahead(acked, e.acked) > 0 {
 		e.acked, e.at = acked, now
 	}
+	if e.first.at == 0 {
+		e.first = passing{acked, now}
+	}
 }
 
 // disproved looks at an ACK. A responder acknowledges no less than before (IBTA 9.7.5.1.2): an answer that acknowledges more was none of the connection's, and
 // the requester has dropped it (9.7.5.1).
 func (e *early) disproved(h *Half, acked uint32) {
 	if e.at != 0 && ahead(acked, e.acked) < 0 {
-		h.EarlyAnswers -= min(e.n, h.EarlyAnswers)
+		h.EarlyAnswers, h.Lead = h.EarlyAnswers-min(e.n, h.EarlyAnswers), 0
 		*e, h.answers = early{}, answers{acked: (acked - 1) & packet.PSNMask, known: true}
 	}
 }
@@ -36,9 +40,15 @@ func (e *early) overtaken(h *Half, p *Packet) {
 		*e = early{}
 		return
 	}
-	if lead := p.Time - e.at; lead <= longestLead {
-		h.EarlyAnswers++
-		e.n++
-		h.Lead = max(h.Lead, lead)
+	if p.Time-e.at > longestLead {
+		return
+	}
+	h.EarlyAnswers++
+	e.n++
+	if ahead(p.PSN, e.first.psn) < 0 && p.Time-e.first.at <= longestLead {
+		h.Lead = max(h.Lead, p.Time-e.first.at)
+	}
+	if ahead(p.PSN+1, e.first.psn) >= 0 {
+		e.first = passing{}
 	}
 }

@@ -4,7 +4,8 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 const (
 	ms    = int64(1e6)
-	quiet = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+	tick  = ms / 1000 // the unit of most captures' times: one between two of them may be longer by as much
+	quiet = 3 * ms    // a requester that was silent for less did not time out, if its time-out isn't known
 )
 
 // episode is a time when a requester went back: what had been seen before it, and what came after it. Its cause is decided as late as possible (cause.go):
@@ -32,7 +33,8 @@ type episode struct {
 	came                int64  // when an answer to psn came after it
 	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
-	tries, rounds       uint32 // how often the first packet was sent again since, and after how many of these an answer was asked for
+	awaited             uint32 // of resent, those before the requester sent something new: their answers come before the one to that
+	tries, rounds       uint32 // how often the first packet was sent again since, and, until it sent something new, after how many of these an answer was asked for
 	tried               int64  // when one was first asked for since the latest of these before came; 0: not yet
 	messages            uint32 // that it sent again to their ends
 	requests            Amount // that it sent again
@@ -69,6 +71,8 @@ const (
 	over                      // the requester has gone back to one before it, and sent again what is behind it
 	follows                   // it is behind the only one that was sent again before, and was not sent since
 	discarded                 // so was that one: the responder had dropped both, as it waited for one before
+	heard                     // a READ response that is asked for again passed at a time that is known
+	unforeseen                // no reason for it had passed
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -100,6 +104,16 @@ type repeat struct {
 	readCause Cause
 	begun     uint32 // episodes, and those of them for which no reason passed here
 	unasked   uint32
+	foreseen  uint32 // of these, those whose reason passed soon after, and by how much at most, ns
+	lag       int64
+}
+
+// reasonPasses notes a reason to go back to a PSN, which passes sooner after the requester has done so than an answer to that can: another clock has recorded it.
+func (r *repeat) reasonPasses(h *Half, psn uint32, now int64) {
+	if o := r.beganWith(psn); o != nil && o.flags&unforeseen != 0 && now-o.at < max(h.shortestTrip(), shortest) {
+		o.flags &^= unforeseen
+		r.foreseen, r.lag = r.foreseen+1, max(r.lag, now-o.at)
+	}
 }
 
 func (r *repeat) latestEpisode() *episode {
@@ -137,6 +151,15 @@ func (r *repeat) goesOn(end uint32) {
 	}
 }
 
+// ends corrects where what had been sent ends: where the next request begins, or once it is known how many PSNs the last READ takes.
+func (r *repeat) ends(was, is uint32) {
+	for i := range r.list[:r.n] {
+		if o := &r.list[i]; o.end == was {
+			o.end = is
+		}
+	}
+}
+
 // noteAgain notes a packet that came again: it may be answered.
 func (r *repeat) noteAgain(p *Packet, psns uint32) {
 	psn := p.PSN
@@ -152,10 +175,15 @@ func (r *repeat) noteAgain(p *Packet, psns uint32) {
 		}
 		if o.came == 0 && o.tried == 0 && asks(p) {
 			o.tried = p.Time
-			o.rounds++
+			if o.flags&wentOn == 0 {
+				o.rounds++
+			}
 		}
 		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
 			o.resent++
+		}
+		if o.flags&wentOn == 0 {
+			o.awaited = o.resent
 		}
 	}
 }
@@ -408,6 +436,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 		if at := h.reads.heardAt(p.PSN); o.flags&ofRead != 0 && at != 0 {
 			o.answer = at
+			o.flags |= heard
 		}
 	}
 	if o.flags&ofRead != 0 {
@@ -424,6 +453,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
+	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }

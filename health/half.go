@@ -9,7 +9,7 @@ type Half struct {
 	Window      uint32
 	WindowBytes uint64
 	timing
-	Lead    int64 // ns: how much later than its answer a request was recorded, at most
+	Lead    int64 // ns: how much earlier than its reason something was recorded, at most; of a copy, also if that was corrected
 	Stalled int64 // ns for which the sender waited for an ACK with a full window
 	Begun   int64 // time of the first request, and of the last one
 	Ended   int64
@@ -23,6 +23,7 @@ type Half struct {
 	read      Packet // the last READ request
 	flags     uint16
 	holes     holes
+	unsure    holes // the PSNs between a READ and the next request: until the MTU is known, the READ may take them, or they are missing
 	recent    recent
 	probes    probes
 	answers   answers
@@ -89,10 +90,15 @@ func (h *Half) request(p *Packet) {
 	h.learnMTU(p)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
+		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0 // until one has followed another, each may have been sent again alone, and those between before
 		if uint32(d) <= h.loose {
 			h.flags |= sequel
-		} else { // until then, each may have been sent again alone: those between have passed before the first one
-			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0)
+			if d > 0 {
+				h.repeat.ends(h.next, p.PSN)
+				h.unsure.add(h.next, uint32(d), p.Time, start)
+			}
+		} else {
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time, start)
 		}
 		if h.early.at != 0 {
 			h.early.overtaken(h, p)
@@ -133,7 +139,7 @@ func (h *Half) begin(p *Packet) {
 func (h *Half) restart() {
 	h.finish()
 	h.flags &= oneWay | answered | blind | unheard
-	h.holes, h.early, h.sends = holes{}, early{}, answers{}
+	h.holes, h.unsure, h.early, h.sends = holes{}, holes{}, early{}, answers{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
 	h.loose = 0
 }
@@ -241,11 +247,7 @@ func (h *Half) learnMTU(p *Packet) {
 		was := h.next
 		h.next = (h.read.PSN + responsesTo(h.read.Message, h.mtu)) & packet.PSNMask
 		h.loose = 0
-		for i := range h.repeat.list[:h.repeat.n] {
-			if o := &h.repeat.list[i]; o.end == was {
-				o.end = h.next
-			}
-		}
+		h.repeat.ends(was, h.next)
 	}
 }
 

@@ -138,3 +138,16 @@ func (s *holes) missing() (n uint64) {
 	}
 	return n + s.more
 }
+
+// endRead says by the last response to a READ which PSN follows it: those from there to the next request are missing. s are those of which that was unsure.
+func (s *holes) endRead(h *Half, psn uint32) {
+	if d := ahead(psn, h.next); h.loose > 0 && d >= 0 && uint32(d) <= h.loose { // none has followed yet
+		h.repeat.ends(h.next, psn)
+		h.next, h.loose = psn, 0
+	}
+	if i := s.find(psn); i >= 0 {
+		o := s.list[i]
+		h.holes.add(psn, o.n-uint32(ahead(psn, o.psn)), o.at, o.start)
+		s.fill(i, o.psn, o.n)
+	}
+}

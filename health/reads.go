@@ -12,6 +12,8 @@ type reads struct {
 	asked   int64 // when READs were last sent again, and from which PSN on
 	from    uint32
 	upTo    uint32      // before which one: what had been sent then
+	latter  uint32      // the PSN of the latest of these READs
+	rounds  [2]int64    // when the requester last went back to READs, and before that
 	seen    uint32      // the PSN after the highest of a response at that time
 	newest  int64       // time of the latest response that had not passed before
 	filled  int64       // time of the latest one that was missing before
@@ -62,7 +64,10 @@ func (r *reads) again(p *Packet, upTo uint32, reach int32) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > reach {
 		r.from = p.PSN
 	}
-	r.asked, r.seen, r.upTo = p.Time, r.next, upTo
+	if ahead(p.PSN, r.latter) <= 0 || r.asked == 0 {
+		r.rounds = [2]int64{p.Time, r.rounds[0]}
+	}
+	r.asked, r.seen, r.upTo, r.latter = p.Time, r.next, upTo, p.PSN
 }
 
 // passedLast reports whether the response with a PSN, if it is asked for again, has passed since the requester last asked for it: what it had been sent
@@ -72,17 +77,19 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 	case r.jumped(psn):
 		return false
 	case r.asked == 0, ahead(psn, r.seen) >= 0:
-		return r.heardAt(psn) != 0 || part && ahead(psn, r.next) < 0 && r.holes.find(psn) < 0 && r.holes.more == 0
+		return r.heardAt(psn) != 0 || ahead(psn, r.next) < 0 && r.holes.find(psn) < 0 && r.holes.more == 0
 	}
 	o := h.repeat.of(h.repeat.answered)
 	return o != nil && o.at == h.repeat.reads && ahead(psn, o.psn) >= 0 && uint64(ahead(psn, o.psn)) < o.responses.Packets
 }
 
-// unresolved are the responses that are missing: those that were asked for again are lost, the others were not captured.
-func (r *reads) unresolved() (lost, missed uint64) {
+// unresolved are the responses that are missing: lost if they were asked for again, else not captured, unless a requester that sends only what is missing may ask yet.
+func (r *reads) unresolved(h *Half) (lost, missed uint64) {
 	for _, o := range r.holes.list[:r.holes.n] {
 		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
 			lost += uint64(o.n)
+		} else if h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, o.psn) <= h.most {
+			continue
 		} else if o.start {
 			missed++ // at least: the rest may be requests without data
 		} else {
@@ -106,15 +113,22 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	case !r.known, d > maxGap, d < -h.reach():
 		r.holes, r.known = holes{}, true
 	case d > 0:
-		if at&first != 0 && !r.inside {
-			r.next = r.firstRead(h, r.next, p.PSN) // between are requests that ACKs answer
+		if !r.inside { // between are requests that ACKs answer
+			read := r.firstRead(h, r.next, p.PSN)
+			if none := read == p.PSN; none && h.Messages[Send]+h.Messages[Write] == 0 && h.Messages[ReadOp] > 0 && ahead(r.next, h.base) >= 0 && ahead(p.PSN, h.next) < 0 { // all are READs
+				read = r.next
+			} else if none && at&first == 0 { // it begins before this one
+				read = (p.PSN - 1) & packet.PSNMask
+			}
+			r.next = read
 			d = ahead(p.PSN, r.next)
 		}
+		h.repeat.reasonPasses(h, r.next, p.Time)
 		if d > 0 {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce {
+		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && r.rounds[0]-r.rounds[1] >= atOnce { // else it was asked for twice
 			h.copied[1].add(&h.Counts, p, false)
 			return
 		}
@@ -127,8 +141,10 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 	r.ids.next(p.ID)
 	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
-	r.inside = at&last == 0
 	r.latest = p.Time
+	if r.inside = at&last == 0; !r.inside {
+		h.unsure.endRead(h, r.next)
+	}
 }
 
 // restOfRead is how many PSNs from the next response on belong to the READ that isn't complete, up to the next request that is known.
@@ -190,7 +206,7 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
 		switch {
-		case repeated && r.ids.older(p.ID), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
+		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip()), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
 		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late

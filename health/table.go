@@ -69,6 +69,21 @@ func (t *Table) Copy(n int, now int64, to *Connection) bool {
 	return true
 }
 
+// Leads are how much earlier than what it answers, or goes back for, what each end of connection n sends is recorded, ns; 0: it isn't, or only some.
+func (t *Table) Leads(n int) (of Ends, leads [2]int64) {
+	c := &t.connections[n]
+	for i := range c.Half {
+		h := &c.Half[i]
+		if h.EarlyAnswers > 2 && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
+			leads[i^1] = max(leads[i^1], h.Lead)
+		}
+		if r := &h.repeat; r.foreseen > 1 && 2*r.foreseen >= r.begun {
+			leads[i] = max(leads[i], r.lag)
+		}
+	}
+	return c.Ends, leads
+}
+
 // Stats are for the owner.
 func (t *Table) Stats() Stats { return t.stats }
 

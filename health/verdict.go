@@ -327,7 +327,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
-	if h.EarlyAnswers > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
+	if h.Lead > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -385,7 +385,10 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, asked := max(h.OutOfOrder, h.overtaken), h.overtaken // here, or behind
-	const part = 4                                          // of what was asked for: else that was for another reason
+	if h.Lead > 0 {
+		n = h.OutOfOrder
+	}
+	const part = 4 // of what was asked for: else that was for another reason
 	// Some that were lost, and sent again at once, look as if they were late.
 	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
 		return Verdict{}, false
@@ -460,7 +463,7 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured < 2 || h.lateOnly() || h.EarlyAnswers > 0 { // a single one may have passed before the first packet
+	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
 		return Verdict{}, false
 	}
 	return Verdict{

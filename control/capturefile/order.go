@@ -46,8 +46,8 @@ func (h *byTime) Pop() any {
 	return last
 }
 
-// Shift adds so many ns to the times of each place (Places), of which none may be less than 0. It must be called together with Sort.
-func (c *Reader) Shift(by []int64) { c.shifts = by }
+// Shift adds so many ns, which may not be less than 0, to the time of each frame. It must be called together with Sort.
+func (c *Reader) Shift(by func(*Frame) int64) { c.shifts = by }
 
 // Late is how many of the frames read so far were too far behind to be sorted.
 func (c *Reader) Late() int { return c.late }

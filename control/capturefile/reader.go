@@ -25,6 +25,7 @@ type Frame struct {
 	Octets []byte // valid until the next one is read
 	Length uint32 // on the wire; more than the captured bytes if the snapshot length was short
 	Place  int    // where it was captured: an index of Reader.Places
+	Shift  int64  // ns that Reader.Shift has added to its time
 	// Unread names the link type of a frame that can't be read; it has no octets.
 	Unread string
 	// Comments are what a pcapng file says of the frame.
@@ -57,11 +58,11 @@ type Reader struct {
 	damages   int
 	leftOut   int // bytes between them
 	places    places
-	shifts    []int64 // ns that are added to times, by place
-	window    *window // nil: the order of the file is kept
-	late      int     // frames that were too far behind to be sorted
-	untimed   int     // frames of which the file doesn't say the time: they have that of the frame before
-	clocks    []clock // by place
+	shifts    func(*Frame) int64 // ns that are added to a time; nil: none
+	window    *window            // nil: the order of the file is kept
+	late      int                // frames that were too far behind to be sorted
+	untimed   int                // frames of which the file doesn't say the time: they have that of the frame before
+	clocks    []clock            // by place
 	// corrections of the times of a sorted capture, by place.
 	corrections []*correction
 }
@@ -163,14 +164,14 @@ func (c *Reader) next() (Frame, error) {
 		return Frame{}, c.fail(fmt.Errorf("frame 1: %w", err))
 	}
 	at := c.places.of(place{c.appended, r.section, r.on, indexOf(r.octets, c.source.linkType())}, c.source)
-	shift := c.shift
-	if at < len(c.shifts) {
-		shift += c.shifts[at]
-	}
-	f := Frame{Time: c.note(r, at, shift), Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
+	f := Frame{Octets: r.octets, Length: max(r.length, uint32(len(r.octets))), Comments: r.comments, Place: at}
 	if link := c.source.linkType(); link != layers.LinkTypeEthernet {
 		c.translate(&f, link, c.source.byteOrder())
 	}
+	if c.shifts != nil {
+		f.Shift = c.shifts(&f)
+	}
+	f.Time = c.note(r, at, c.shift+f.Shift)
 	return f, nil
 }
 

@@ -31,7 +31,7 @@ type Capture struct {
 	order   capturefile.Order // if frames have earlier timestamps than one before them, the capture is sorted
 	lost    uint64            // frames that were dropped while it was captured
 	places  []string
-	shifts  []int64 // ns that are added to times, by place; nil: none
+	shift   func(*capturefile.Frame) int64 // ns that are added to times; nil: none
 }
 
 // Stdin is the name of standard input.
@@ -159,19 +159,11 @@ func (c *Capture) rewind() (err error) {
 	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.order.Disordered > 0 || c.shifts != nil) {
+	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.order.Disordered > 0 || c.shift != nil) {
 		c.reader.Sort(c.order)
-		c.reader.Shift(c.shifts)
+		c.reader.Shift(c.shift)
 	}
 	return err
-}
-
-// shift is what is added to the times of a place, ns.
-func (c *Capture) shift(place int) int64 {
-	if c.shifts == nil {
-		return 0
-	}
-	return c.shifts[place]
 }
 
 // outputs writes the frames that leave the gateway to two captures, with the time of departure.

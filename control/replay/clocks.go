@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/health/dissect"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
@@ -15,6 +17,7 @@ import (
 type clocks struct {
 	hosts map[ends]*exchange
 	ahead map[[2]int]int64 // ns, by the places of requests and of answers: how much later than the answers the requests are recorded, at most
+	by    []int64          // ns, by place: what is added to its times; nil: nothing
 }
 
 // ends are two hosts of a tenant: the one of requests, and the one of answers.
@@ -81,9 +84,9 @@ func (c *clocks) sample(b []byte, p *packet.Parsed, place int, now int64) {
 	}
 }
 
-// shifts are what is to be added to the times of each place, ns, so that no answer comes before its request; nil if none does, or only as little as package
-// health can tell.
-func (c *clocks) shifts(places int) []int64 {
+// shifts finds what is to be added to the times of each place, so that no answer comes before its request. It reports false if none does, or only as little as
+// package health can tell.
+func (c *clocks) shifts(places int) bool {
 	took := map[[2]int][]int64{}
 	for _, o := range c.hosts {
 		for psn, q := range o.requests {
@@ -109,10 +112,10 @@ func (c *clocks) shifts(places int) []int64 {
 		}
 		by[between[1]] = max(by[between[1]], by[between[0]]+c.ahead[between]+shortest)
 	}
-	if len(c.ahead) == 0 {
-		return nil
+	if len(c.ahead) > 0 {
+		c.by = by
 	}
-	return by
+	return c.by != nil
 }
 
 // report says which clocks differ.
@@ -127,5 +130,69 @@ func (c *clocks) report(b *health.Builder, capture *Capture) {
 			text += fmt.Sprintf("; %d frames are too far apart to be sorted: correct the file's times (editcap -t), and merge it again", late)
 		}
 		b.Note(health.Note{Name: health.NoteClocks, Subject: capture.places[between[0]] + " -> " + capture.places[between[1]], Text: text})
+	}
+}
+
+// mostCorrections is how often what the directions between two hosts have between them is corrected: jitter may hide a part of it.
+const mostCorrections = 4
+
+// corrects looks for answers that are recorded before their requests at one place, or packets that are sent again before what they are sent again for, as by two taps
+// or queues, and reports whether there are any: then all that passes in that direction is taken to have passed as much later. So nothing comes before its reason, as if
+// the directions had been captured at two places of the path; what passed isn't changed by that. A pair that is wrong may seem to be farther apart than others of its hosts.
+func (h *judge) corrects() bool {
+	if h.shares > 1 || h.follower.Stats().Replaced > 0 {
+		return false
+	}
+	found := map[[2]packet.Addr]int64{}
+	for n := range h.follower.Len() {
+		of, leads := h.follower.Leads(n)
+		for i, lead := range leads {
+			key := [2]packet.Addr{of.End[i].Addr, of.End[i^1].Addr}
+			if least, known := found[key]; lead > 0 && (!known || lead < least) {
+				found[key] = lead
+			}
+		}
+	}
+	if len(found) == 0 {
+		return false
+	}
+	if h.leads == nil {
+		h.leads = map[[2]packet.Addr]int64{}
+	}
+	for key, lead := range found {
+		h.leads[key] += lead + shortest
+	}
+	h.capture.shift = h.shift
+	h.follower, h.memory, h.icrcs, h.setups, h.discards, h.pauses, h.passed = nil, nil, nil, setups{}, unreachable{}, pauses{}, traffic{}
+	return true
+}
+
+// shift is what is added to the time of a frame, ns.
+func (h *judge) shift(f *capturefile.Frame) (by int64) {
+	if h.clocks != nil && h.clocks.by != nil {
+		by = h.clocks.by[f.Place]
+	}
+	if len(h.leads) > 0 && f.Unread == "" {
+		if p := h.sorter.Read(f.Octets, f.Length); p.Reason == dissect.None {
+			by += h.leads[[2]packet.Addr{p.Parsed.Src, p.Parsed.Dst}]
+		}
+	}
+	return by
+}
+
+// withoutLead leaves out the round trips of a connection whose directions were recorded by different clocks, and notes that.
+func (h *judge) withoutLead(c *health.Connection) {
+	for i := range c.End {
+		from, to := c.End[i].Addr, c.End[i^1].Addr
+		lead := h.leads[[2]packet.Addr{from, to}]
+		if lead == 0 {
+			continue
+		}
+		for o := range c.Half {
+			c.Half[o].RTT, c.Half[o].ReadRTT, c.Half[o].Lead = health.Histogram{}, health.Histogram{}, lead
+		}
+		h.builder.Note(health.Note{Name: health.NoteClocks, Subject: health.Subject(to, from, c.Scope), Text: fmt.Sprintf(
+			"what %v sends is recorded up to %v before what it answers or obeys: the clocks or queues of the capture differ; its times are corrected, but round trips aren't measured",
+			from.Netip(), health.Duration(lead))})
 	}
 }

@@ -45,7 +45,7 @@ type Diagnosis struct {
 // pair; and between that once more if there are directions that the rules for notifications leave without a pair. A capture with more connections than are
 // followed at a time is judged in shares: all that by pairs of hosts.
 func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
-	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
+	h := &judge{capture: c, progress: o.Progress, reader: dissect.Reader{Port: o.RoCEPort}, sorter: dissect.Reader{Port: o.RoCEPort}, limit: o.Connections, shares: 1, builder: health.Builder{Offset: -epoch, Most: mostListed}}
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
 	}
@@ -60,11 +60,13 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 		}
 	}
 	for share := 0; share < h.shares; share++ {
-		if err := h.pair(share); err != nil {
-			return nil, err
-		}
-		if err := h.followAll(); err != nil {
-			return nil, err
+		for again := 0; again == 0 || again < mostCorrections && h.corrects(); again++ {
+			if err := h.pair(share); err != nil {
+				return nil, err
+			}
+			if err := h.followAll(); err != nil {
+				return nil, err
+			}
 		}
 		h.add()
 	}
@@ -168,9 +170,8 @@ func (h *judge) learned() error {
 		h.found = h.begun
 		shared := h.directions == nil || h.begun <= h.flows.Capacity()
 		again := !h.copies.known() && h.copies.decide()
-		if h.clocks != nil && h.capture.shifts == nil {
-			h.capture.shifts = h.clocks.shifts(len(h.capture.places))
-			again = again || h.capture.shifts != nil
+		if h.clocks != nil && h.clocks.by == nil && h.clocks.shifts(len(h.capture.places)) {
+			h.capture.shift, again = h.shift, true
 		}
 		switch {
 		case !shared:
@@ -218,7 +219,7 @@ func (h *judge) pass(each func(b []byte)) error {
 			h.place(false)
 			continue
 		}
-		h.at = frame.Place
+		h.at, h.shifted = frame.Place, frame.Shift
 		b, ok := h.read(frame.Octets, frame.Length)
 		h.place(ok)
 		if ok && (h.shares == 1 || h.parsed.Opcode == packet.CNP || h.shareOf(h.parsed.Src, h.parsed.Dst) == h.share) {
@@ -260,8 +261,11 @@ type judge struct {
 	trace      *health.Trace // of a connection, once there is a report
 
 	copies     *copies
-	clocks     *clocks // nil: all frames are of one place
-	at         int     // the place of the present frame
+	clocks     *clocks                  // nil: all frames are of one place
+	leads      map[[2]packet.Addr]int64 // by how much the answers from one host to another are recorded before their requests, ns
+	sorter     dissect.Reader
+	at         int   // the place of the present frame
+	shifted    int64 // what was added to its time, ns
 	reader     dissect.Reader
 	frame      dissect.Packet
 	parsed     *packet.Parsed // of frame
@@ -314,7 +318,7 @@ func (h *judge) tables(capacity int) (err error) {
 func (h *judge) read(b []byte, length uint32) ([]byte, bool) {
 	h.frame = h.reader.Read(b, length)
 	h.parsed = h.frame.Parsed
-	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.capture.shift(h.at)) {
+	if h.frame.Reason == dissect.None && h.copies.any && h.copies.is(&h.frame, h.at, h.now-h.shifted) {
 		if !h.skips {
 			h.account.copy(uint64(h.frames))
 		}
@@ -442,6 +446,7 @@ func (h *judge) add() {
 		if c.Paired {
 			by = cmp.Or(h.paired[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}], h.paired[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}])
 		}
+		h.withoutLead(&c)
 		h.builder.Add(&c, by)
 	}
 }

@@ -141,12 +141,13 @@ func inVXLAN(b []byte, length int) []byte {
 	return append(outer, b...)
 }
 
-// TestDirectionsOfTwoClocks: requests and answers are captured at two places, whose clocks differ by more than any round trip.
+// TestDirectionsOfTwoClocks: requests and answers are captured by two clocks that differ, at two places, or at one by two taps.
 func TestDirectionsOfTwoClocks(t *testing.T) {
 	for _, c := range []struct {
 		behind int64 // ns: the clock of the answers
+		taps   bool
 		note   string
-	}{{0, ""}, {160 * msec, "160 ms before"}, {5000 * msec, "5 s before"}} {
+	}{{0, false, ""}, {160 * msec, false, "160 ms before"}, {5000 * msec, false, "5 s before"}, {400 * usec, true, "us before"}, {-400 * usec, true, "us before"}, {-20 * usec, true, ""}} {
 		job := lossy{op: endpoint.Write, bytes: 16384, messages: 60, timeout: 40 * msec, delay: [2]int64{60 * usec, 60 * usec}, rule: loses(100, 0, true)}
 		_, path := job.run(t, 1)
 		once := frames(t, readFile(t, path))
@@ -162,12 +163,19 @@ func TestDirectionsOfTwoClocks(t *testing.T) {
 			}
 		}
 		both := filepath.Join(t.TempDir(), "both.pcap")
-		if err := os.WriteFile(both, slices.Concat(readFile(t, rewritten(t, requests)), readFile(t, rewritten(t, answers))), 0o600); err != nil {
+		if c.taps {
+			all := slices.Concat(requests, answers)
+			slices.SortStableFunc(all, func(x, y frame) int { return int(x.at - y.at) })
+			both = rewritten(t, all)
+		} else if err := os.WriteFile(both, slices.Concat(readFile(t, rewritten(t, requests)), readFile(t, rewritten(t, answers))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got := healthOf(t, both)
-		if g, w := got.Summary, want.Summary; g.Packets != w.Packets || g.Retransmitted != w.Retransmitted || g.NAKs != w.NAKs || g.Connections != 1 || g.NotPaired != 0 {
+		if g, w := got.Summary, want.Summary; g.Packets != w.Packets || g.Retransmitted != w.Retransmitted || g.NAKs != w.NAKs || g.LostDownstream != w.LostDownstream || g.Connections != 1 || g.NotPaired != 0 {
 			t.Errorf("%v behind: %+v, want %+v", c.behind, g, w)
+		}
+		if len(got.Verdicts) == 0 {
+			t.Errorf("%v behind: no verdict, want %+v", c.behind, want.Verdicts)
 		}
 		for _, v := range got.Verdicts {
 			if v.Name != want.Verdicts[0].Name {

@@ -64,15 +64,17 @@ type directed struct {
 }
 
 type asked struct {
-	psn uint32 // plus 1
-	at  int64  // ns
+	psn  uint32 // plus 1
+	at   int64  // ns
+	read bool
 }
 
 // fit is how the responses of one direction fit the requests of another.
 type fit struct {
 	responder, requester *directed
 	before               uint32 // responses before the two were compared
-	hits, ends           uint32 // responses to requests that had passed; those that asked for one
+	hits, ends           uint32 // responses to requests that had passed; those that asked for one like it
+	rest                 uint32 // of hits, those behind the first response to a READ: its request says nothing of them
 	early                uint32 // those to requests that may have passed soon
 	firstEarly           uint32 // the PSN of the first of these
 	delay                int64  // ns, their sum
@@ -142,7 +144,7 @@ func (d *directed) request(p *health.Packet) {
 	d.next = (p.PSN + span) & packet.PSNMask
 	d.latest = d.next
 	if p.AckReq || p.Opcode.Role() == packet.ReadRequest {
-		d.asked[d.at%kept] = asked{p.PSN + 1, p.Time}
+		d.asked[d.at%kept] = asked{p.PSN + 1, p.Time, p.Opcode.Role() == packet.ReadRequest}
 		d.at++
 	}
 }
@@ -214,7 +216,10 @@ func (f *fit) response(p *health.Packet) {
 		return
 	}
 	f.hits++
-	if a != nil {
+	switch data := p.Opcode == packet.RCReadRespFirst || p.Opcode == packet.RCReadRespOnly; {
+	case p.Opcode == packet.RCReadRespMiddle || p.Opcode == packet.RCReadRespLast:
+		f.rest++
+	case a != nil && a.read == data:
 		f.ends++
 		f.delay += p.Time - a.at
 		if f.since == 0 {
@@ -250,7 +255,7 @@ func (f *fit) judge(least int64) bool {
 	}
 	const nak, missing, end, near, scope = 8, 4, 4, 3, 1
 	f.points = nak*(f.obeyed-2*f.ignored) - missing*int(responses-f.hits-f.early) - int(f.early)
-	if f.ends*10 >= f.hits*9 { // they answer the packets that ask for it
+	if f.ends*10 >= (f.hits-f.rest)*9 { // they answer the packets that ask for it
 		f.points += end
 	}
 	if ahead(f.requester.next, f.responder.high) == 1 { // and the last one
