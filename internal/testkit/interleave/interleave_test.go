@@ -37,7 +37,6 @@ var mutants = []mutant{
 	{"./pairing/store", "path.go", "if v&1 != 0 || p.version.Load() != v {", "if v&1 != 0 {"},
 	{"./pairing/store", "path.go", "if v&1 != 0 || !p.version.CompareAndSwap(v, v+1) {", "p.version.Store(v + 1)\n	if v&1 != 0 {"},
 	{"./ratelimit", "rate.go", "if tat.CompareAndSwap(was, now+ahead+r.gap) {", "if tat.Store(now + ahead + r.gap); true {"},
-	{"./ratelimit", "interval.go", "word.CompareAndSwap(last, Stamp(now))", "word.Swap(Stamp(now)) != -1"},
 	{"./ratelimit", "destinations.go", "if way.CompareAndSwap(was, tag|uint64(now+ahead+r.gap)&tatMask) {", "if way.Swap(tag|uint64(now+ahead+r.gap)&tatMask) == was || true {"},
 	{"./ratelimit", "destinations.go", "if set[i].CompareAndSwap(w, tag|(w-uint64(r.gap))&tatMask) {", "if set[i].Store(tag | (w-uint64(r.gap))&tatMask); true {"},
 	{"./dataplane/mailbox", "mailbox.go", "== Size", "== Size+1"},
