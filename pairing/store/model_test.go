@@ -72,6 +72,9 @@ func (m *modelStore) evict(t *rapid.T, source uint64, most uint32, group bool) b
 		return again
 	}
 	r := victim.Ref()
+	if n := victim.g.attached[0] + victim.g.attached[1]; group && n != 1 {
+		t.Fatalf("flow %x is evicted for its group, in which %d slots are", r, n)
+	}
 	if r != 0 {
 		if m.pairs[r] != 0 {
 			t.Fatalf("flow %x is evicted, which has a peer flow", r)
