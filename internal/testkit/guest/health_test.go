@@ -133,10 +133,11 @@ func judge(t *testing.T, trace *lossypath.Trace) *health.Report {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := diagnosed(c, replay.HealthOptions{})
+	d, err := replay.Diagnose(c, replay.HealthOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := d.Report
 	want, right, all := truth.Causes(), uint64(0), uint64(0)
 	for cause, n := range want {
 		right += min(n, r.Summary.Causes[cause].Packets)
