@@ -20,7 +20,7 @@ import (
 //
 // What another gateway has seen (peers.go) joins nothing, and proves nothing.
 //
-// The true peer flow may only be late. So a connection proves nothing before its requests have used proofPSNs PSNs, or while flows of a third scope
+// The true peer flow may only be late. So a connection proves nothing before its requests have used proofPSNs PSNs, if its responses began before them, or while flows of a third scope
 // have no other direction, or none that is certain.
 
 const (
@@ -342,12 +342,17 @@ func (s *scopePairs) provedBy(l *Learner, own *store.Slot, peer *store.View) boo
 	if own.Identity().IsRemote() || peer.Identity().IsRemote() {
 		return false
 	}
-	if max(own.Sent().Width(), peer.Sent().Width()) < proofPSNs || s.contested(l, g) {
+	if max(own.Sent().Width(), peer.Sent().Width()) < proofPSNs || answersBefore(&own.View, peer) || answersBefore(peer, &own.View) || s.contested(l, g) {
 		return false
 	}
 	var qps [2]uint64
 	qps[own.Side()], qps[peer.Side()] = uint64(own.Identity().QP()), uint64(peer.Identity().QP())
 	return s.prove(g.Scopes(), uint32(keyhash.Fold(g.Hash()^qps[0], qps[1]<<32|0x9e3779b9)))
+}
+
+// answersBefore reports whether a flow that only responds is older than the requests that it seems to answer: it answers those of another connection.
+func answersBefore(f, requests *store.View) bool {
+	return requests.Sent().Valid() && !f.Sent().Valid() && int32(f.Began()-requests.Began()) < 0
 }
 
 // contested reports whether flows of a third scope may belong to one of a joined group's sides: they have no other direction, or have joined another

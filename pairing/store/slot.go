@@ -107,6 +107,9 @@ func (v *View) Has(r Ref) bool {
 // Lease is how often the slot was assigned, modulo 2^15.
 func (v *View) Lease() uint16 { return v.p.lease }
 
+// Began is when the flow got the slot, in ms modulo 2^32.
+func (v *View) Began() uint32 { return v.p.began }
+
 // Identity has what the port rules need of the flow.
 func (v *View) Identity() Identity { return v.p.id }
 
