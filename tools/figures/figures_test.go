@@ -46,17 +46,24 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestSoaks: the runs of scripts/soak are added up; a line that isn't one is an error, and so is a packet that was lost.
+// TestSoaks: the runs of scripts/soak and scripts/fuzz are added up; a line that isn't one is an error, and so is a packet that was lost.
 func TestSoaks(t *testing.T) {
 	const hour = "HOURS 1 abc soak: 1.00 h, 4000 frames, accounted for 60 times, 4 takeovers, 9 notifications, RSS 210.5MB +0.25±0.50/h, descriptors 38.0 +0.00±0.00/h\n"
 	const half, rings = "HOURS 0.5 abc soak: 0.50 h, 1000 frames, accounted for 30 times, 2 takeovers, 9 notifications, RSS 210.5MB +9.00±0.50/h\n", "PACKETS 1000 abc soak: 1000 packets over rings, 0 lost, 5 a second\n"
-	s, err := readSoaks(hour + half + rings + rings)
+	var s soaked
+	err := s.readSoaks(hour + half + rings + rings)
 	if want := (soaked{hours: 1.5, frames: 5000, takeovers: 6, packets: 2000}); err != nil || s != want {
 		t.Errorf("%+v, %v; want %+v", s, err, want)
 	}
 	for _, wrong := range []string{"HOURS 1 abc\n", "PACKETS 1000 abc soak: 1000 packets over rings, 1 lost, 5 a second\n", "x\n"} {
-		if _, err := readSoaks(hour + wrong); err == nil {
+		if err := s.readSoaks(hour + wrong); err == nil {
 			t.Errorf("%q: no error", wrong)
 		}
+	}
+	if err := s.readFuzz("a FuzzB 7\nc FuzzD 8\n"); err != nil || s.targets != 2 || s.executions != 15 {
+		t.Errorf("%d targets, %d executions, %v; want 2, 15", s.targets, s.executions, err)
+	}
+	if err := s.readFuzz("a FuzzB many\n"); err == nil {
+		t.Error("a number of executions that isn't one: no error")
 	}
 }

@@ -53,14 +53,16 @@ func readSources(root string) (s *sources, err error) {
 		}
 		*to = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	}
-	text, err := os.ReadFile(filepath.Join(root, soakFile))
-	if err == nil {
-		s.soaked, err = readSoaks(string(text))
+	for file, read := range map[string]func(string) error{soakFile: s.soaked.readSoaks, fuzzFile: s.soaked.readFuzz} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err == nil {
+			err = read(string(text))
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	text, err = os.ReadFile(filepath.Join(root, "docs/performance.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs/performance.md"))
 	if err != nil {
 		return nil, err
 	}
