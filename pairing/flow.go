@@ -74,12 +74,12 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	all, s := f.l.pairing, f.l.pairing.store
 	key, side := all.groupOf(f.l.table.Key(f.index))
 	source := all.sourceHash(&key, side)
-	if s.Full(source, p.now) {
+	if s.Full(source, false, p.now) {
 		return false, true
 	}
 	w := way{f, p}
 	g, busy := w.group(&key, side)
-	if g == nil && !busy && f.evict(source, true, p.now) {
+	if g == nil && !busy && !s.Full(source, true, p.now) && f.evict(source, true, p.now) {
 		g, busy = w.group(&key, side)
 	}
 	if g == nil {

@@ -9,6 +9,24 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// TestNoGroupLeft: when a host has sent to so many addresses that no group is left for another, its new flow to a host that has a group finds a slot.
+func TestNoGroupLeft(t *testing.T) {
+	const paired = 4096
+	r := rand.New(rand.NewPCG(1, 1))
+	s := newSite(t, paired, 4*paired)
+	s.connect(1, 1, r)
+	s.exchange(12)
+	s.scan(1, paired, r)
+	if s.pairing.learners[0].counts.NoSlot == 0 {
+		t.Fatal("each flow has found a group")
+	}
+	s.connect(1, 1, r)
+	s.exchange(12)
+	if got := s.known(t); got != 2 {
+		t.Errorf("%d of 2 connections are paired", got)
+	}
+}
+
 // BenchmarkTooManyFlows is the time of a packet where 16 times as many flows as have a slot come one way only, each a packet in turn: all want a slot.
 func BenchmarkTooManyFlows(b *testing.B) {
 	const flows, paired, hosts, gap = 1 << 20, 1 << 16, 4096, 100 // ns between packets

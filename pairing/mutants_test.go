@@ -177,7 +177,7 @@ var mutants = []mutant{
 	{"flow.go", "|| !f.l.spend(store.SlotsASide/4)", ""},
 	{"branch.go", "return matched >= manyFit &&", "return true ||"},
 	{"store/store.go", "if now < g.full {", "if false {"},
-	{"store/evict.go", "return now < s.full.until && ", "return false && "},
+	{"store/evict.go", "return now < full.until && ", "return false && "},
 	{"store/evict.go", "most <= 2*own+smallShare {", "false {"},
 	{"store/evict.go", "	if _, paired := v.Peer(); paired {\n		return 0\n	}\n", ""},
 	{"store/evict.go", "case !group || ", "case true || "},

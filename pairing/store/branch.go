@@ -7,8 +7,9 @@ const (
 	branchBits = 4
 	maxDepth   = 16 / branchBits
 	// Depths is the number of groups on the way of a port: the group of two hosts, its branch, that one's branch, and so on.
-	Depths      = maxDepth + 1
-	branchSlots = 64 // flows of one direction in a branch: a judgement of one compares it with all
+	Depths = maxDepth + 1
+	// SlotsABranch is how many flows of one direction a branch can have: a judgement of one compares it with all.
+	SlotsABranch = 64
 	// Branches is the number of branches that a group can have.
 	Branches = 1 << branchBits
 )
@@ -72,7 +73,7 @@ func (g *Group) Divided() bool { return g.depth > 0 || g.branches.Load() > 0 }
 // slots is how many slots a side can have.
 func (g *Group) slots() int {
 	if g.depth > 0 {
-		return branchSlots
+		return SlotsABranch
 	}
 	return SlotsASide
 }

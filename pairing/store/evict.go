@@ -56,9 +56,18 @@ type pause struct {
 	flows uint32
 }
 
-// Full reports whether there is no slot for another flow of a source, as far as the last searches tell, under Store.Lock.
-func (s *Store) Full(source uint64, now int64) bool {
-	return now < s.full.until && s.unpaired.count(source) >= s.full.flows
+// Full reports whether there is no slot for another flow of a source, or no group, as far as the last searches for one tell, under Store.Lock.
+func (s *Store) Full(source uint64, group bool, now int64) bool {
+	full := s.lack(group)
+	return now < full.until && s.unpaired.count(source) >= full.flows
+}
+
+// lack is the pause of searches for a slot, or for a group.
+func (s *Store) lack(group bool) *pause {
+	if group {
+		return &s.noGroup
+	}
+	return &s.noSlot
 }
 
 // Reclaim takes back empty slots, under Store.Lock, when a flow of a source gets none, or no group. It looks at a few slots, which lie far apart: near each
@@ -69,9 +78,9 @@ func (s *Store) Full(source uint64, now int64) bool {
 //
 // What it reads of each slot is in no cache. So it reads all of them before it judges any: the processor waits for many at a time.
 func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bool) (victim Slot, found, again bool) {
-	own := s.unpaired.count(source)
+	own, full := s.unpaired.count(source), s.lack(group)
 	most := own
-	s.full = pause{now + searchPause, own}
+	*full = pause{now + searchPause, own}
 	var sample [searchSlots]Slot
 	var burdens [searchSlots]uint32
 	n := min(searchSlots, s.usedSlots)
@@ -92,7 +101,7 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 				g.lock.Release()
 			}
 			if s.spare(group) {
-				s.full = pause{}
+				*full = pause{}
 				return Slot{}, false, true
 			}
 		case !group || g.attached[0]+g.attached[1] == 1 && g.branches.Load() == 0:
@@ -106,8 +115,8 @@ func (s *Store) Reclaim(source uint64, group bool, now int64, ended func(Ref) bo
 		victim.g.lock.Release()
 		return Slot{}, false, false
 	}
-	if s.full = (pause{}); most <= 2*own+smallShare {
-		s.full = pause{now + swapPause, own}
+	if *full = (pause{}); most <= 2*own+smallShare {
+		*full = pause{now + swapPause, own}
 	}
 	return victim, true, true
 }

@@ -91,10 +91,10 @@ type Store struct {
 	usedGroups, usedSlots, usedNodes uint32
 	freeGroup, freeSlot, freeNode    uint32
 
-	news     []atomic.Uint64 // a bit for each group, see News
-	unpaired sources
-	searched uint64 // where the last Reclaim has ended, as a part of 2^64
-	full     pause
+	news            []atomic.Uint64 // a bit for each group, see News
+	unpaired        sources
+	searched        uint64 // where the last Reclaim has ended, as a part of 2^64
+	noSlot, noGroup pause
 }
 
 // Memory is the arrays of a store.
