@@ -81,7 +81,7 @@ temporary file. Damaged records and an incomplete last frame are left out, with 
 	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	c.Flags().Uint16Var(&f.rocePort, "roce-port", 0, "with --health: UDP destination port that counts as RoCEv2's besides 4791")
-	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 16 kB each; a capture with more is read several times")
+	c.Flags().IntVar(&f.connections, "connections", replay.DefaultConnections, "with --health: connections that are followed at a time, of 20 kB each; a capture with more is read several times")
 	outputFlag(c, &f.output)
 	wideFlag(c, &f.wide)
 	for _, other := range []string{"config", "fabric", "report", "flows", "forwarded", "emitted"} {

@@ -16,7 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// DefaultConnections is how many connections Diagnose follows at a time unless the capture says otherwise. One takes about 16 kB, and its two flows 2 kB.
+// DefaultConnections is how many connections Diagnose follows at a time unless the capture says otherwise. One takes about 20 kB, and its two flows 2 kB.
 const DefaultConnections = 1 << 17
 
 // flowsEach is how many flows there is space for, by connection.
@@ -49,6 +49,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	if h.limit <= 0 {
 		h.limit = DefaultConnections
 	}
+	defer h.collectOften()()
 	h.copies = newCopies(c.Frames, h.capacity())
 	if len(c.places) > 1 {
 		h.clocks = newClocks()
@@ -90,6 +91,7 @@ func (d *Diagnosis) Trace(connection, requester int) (*health.Trace, error) {
 		return nil, fmt.Errorf("end %d of connection %d: expected end 0 or 1 of connections 0 to %d of the report", requester, connection, len(d.Report.Connections)-1)
 	}
 	h, record := d.judge, &d.Report.Connections[connection]
+	defer h.collectOften()()
 	share := h.shareOf(packet.AddrFrom(record.Ends[0].IP), packet.AddrFrom(record.Ends[1].IP))
 	if share != h.share {
 		if err := h.pair(share); err != nil {
@@ -290,6 +292,18 @@ func tablesSize(capacity int) int {
 }
 
 const largeTables = 16 << 20
+
+// mostGarbage is how much garbage there may be beside large tables.
+const mostGarbage = 256 << 20
+
+// collectOften makes Go collect garbage in time, until the function that it returns is called: otherwise Go waits for as much garbage as there is memory in use,
+// and of that large tables are most.
+func (h *judge) collectOften() (end func()) {
+	capacity := h.capacity()
+	size := tablesSize(capacity) + health.FollowerSize(min(capacity, h.limit), capacity)
+	before := debug.SetGCPercent(min(100, max(100*mostGarbage/size, 5)))
+	return func() { debug.SetGCPercent(before) }
+}
 
 // tables makes empty tables of flows and of what is learned of them.
 func (h *judge) tables(capacity int) (err error) {
