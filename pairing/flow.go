@@ -104,7 +104,7 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	defer g.Lock().Release()
 	defer s.Tidy(g)
 	slot, ok := s.Empty(g, side, p.now, all.answers.ended)
-	if !ok && f.evict(source, false, p.now) {
+	if !ok && !g.Full(side) && f.evict(source, false, p.now) { // a slot of another group is no help to a full one
 		slot, ok = s.Empty(g, side, p.now, all.answers.ended)
 	}
 	if ok {

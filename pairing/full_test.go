@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // TestNoGroupLeft: when a host has sent to so many addresses that no group is left for another, its new flow to a host that has a group finds a slot.
@@ -24,6 +25,25 @@ func TestNoGroupLeft(t *testing.T) {
 	s.exchange(12)
 	if got := s.known(t); got != 2 {
 		t.Errorf("%d of 2 connections are paired", got)
+	}
+}
+
+// TestFullGroup: when a host has so many flows to another that their group has no slot for one more, its flow to a third host finds one.
+func TestFullGroup(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	s := newSite(t, 4096, 4096)
+	for range store.SlotsASide + 1 {
+		s.connect(1, 1, r)
+		s.send(&s.connections[len(s.connections)-1], 0, packet.RCSendOnly)
+	}
+	if s.pairing.learners[0].counts.NoSlot == 0 {
+		t.Fatal("each flow has found a slot")
+	}
+	s.connections = nil
+	s.connect(1, 2, r)
+	s.exchange(12)
+	if got := s.known(t); got != 1 {
+		t.Error("the connection to the third host is not paired")
 	}
 }
 
