@@ -94,7 +94,7 @@ func (s site) packet(n int, psn uint32, response bool) []byte {
 	b = binary.BigEndian.AppendUint32(b, qp)
 	b = binary.BigEndian.AppendUint32(b, psn|1<<31)
 	if response {
-		return append(b, 0, 0, 0, byte(psn))
+		return append(b, 0x1f, 0, 0, byte(psn)) // an ACK that limits no credits
 	}
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
 	return binary.BigEndian.AppendUint32(b, payload)

@@ -28,6 +28,9 @@ const (
 	portMask     = 1<<scopeOuter - 1
 )
 
+// A scope has 3 bits for the kind of tunnel: with more kinds this doesn't compile.
+const _ = uint(1<<(64-tunnelKind) - tunnelKinds)
+
 // ScopeOf is the scope of a packet that came in by a port. In a tunnel one VLAN counts: the first one of the Ethernet frame inside; if that
 // has no tag, the first one of the whole frame.
 func ScopeOf(port uint16, p *Parsed) Scope {

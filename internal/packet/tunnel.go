@@ -20,9 +20,10 @@ const (
 	// SRv6 is an IP packet or an Ethernet frame behind a Segment Routing Header (RFC 8754), or an Ethernet frame directly in IPv6, as with a
 	// single segment (RFC 8986 5.3). An IP packet directly in IPv6 is IPInIP: nothing distinguishes them.
 	SRv6
+	tunnelKinds
 )
 
-var tunnelNames = [...]string{"", "vxlan", "gre", "ip-in-ip", "mpls", "srv6"}
+var tunnelNames = [tunnelKinds]string{"", "vxlan", "gre", "ip-in-ip", "mpls", "srv6"}
 
 // TunnelNames are the names of all kinds of tunnels.
 func TunnelNames() []string { return tunnelNames[NoTunnel+1:] }

@@ -102,6 +102,19 @@ func encapsulations() (all []encapsulation) {
 	return all
 }
 
+// TestEncapsulations: they have each kind of tunnel.
+func TestEncapsulations(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range encapsulations() {
+		seen[e.kind.String()] = true
+	}
+	for _, name := range TunnelNames() {
+		if !seen[name] {
+			t.Errorf("none in a tunnel of kind %s", name)
+		}
+	}
+}
+
 // labelStacks are MPLS label stacks, with a pseudowire's control word, and what follows.
 var labelStacks = []struct {
 	name, stack, word string

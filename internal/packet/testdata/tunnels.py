@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """RoCEv2 frames in tunnels, by scapy.
 
-Usage: tunnels.py > tunnels.jsonl
+Usage: ./tunnels.py > tunnels.jsonl
 
 Prints a JSON object a line: name; frame, in hexadecimal; the kind and the identifier of the tunnel, as packet.Tunnel has them; vlan, the VLAN
 of the Ethernet frame inside; of the RoCEv2 packet inside src, dst, src_port, dest_qp, psn, and the offset of its IP header, l3; and of the
