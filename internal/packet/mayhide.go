@@ -16,7 +16,7 @@ package packet
 // bytes after the IP packet don't matter.
 func MayHide(b []byte, p *Parsed, c *CodePoints) bool {
 	if p.Encapsulated() {
-		return p.tunnel.unread || payloadMayHide(b, 0, p, c)
+		return p.tunnel.opaque || payloadMayHide(b, 0, p, c)
 	}
 	return mayHide(b, 0, p, c)
 }
@@ -86,7 +86,7 @@ func upperMayHide(b []byte, inside bool, p *Parsed, c *CodePoints) bool {
 
 // mayHide judges what a tunnel carries. An IP packet without a valid header may be anything.
 func (l *payload) mayHide(b []byte, c *CodePoints) bool {
-	if l.what == unreadable || l.what == labelStack || l.tunnel.unread {
+	if l.what == unreadable || l.what == labelStack || l.tunnel.opaque {
 		return true
 	}
 	var p Parsed

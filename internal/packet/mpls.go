@@ -30,7 +30,7 @@ func (l *payload) belowLabels(b []byte, left levels, p *Parsed) bool {
 		return false
 	}
 	first := b[at] >> 4
-	in := payload{what: ipPacket, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, unread: true}}
+	in := payload{what: ipPacket, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, opaque: true}}
 	if (first == 4 || first == 6) && in.holds(b, left, p) {
 		return true
 	}

@@ -1,6 +1,6 @@
 package packet
 
-// Who reads a capture looks into more tunnels than a gateway, which forwards at line rate: those that the domain filter knows, too (udptunnel.go).
+// Who reads a capture looks into more tunnels than a gateway, which forwards at line rate: those that the domain filter knows, too (unfollowed.go).
 
 // ParseOverlay replaces p, in which Parse has read a UDP datagram of b, by the RoCEv2 packet that it carries in VXLAN on the old port, VXLAN-GPE, Geneve, or
 // GRE or MPLS in UDP. Otherwise it leaves p as it is.

@@ -48,8 +48,8 @@ type Tunnel struct {
 	ID   uint32
 	VLAN Tag // the first VLAN tag of the Ethernet frame inside; 0 without
 	Kind TunnelKind
-	// unread: the domain filter doesn't look into the tunnel.
-	unread bool
+	// opaque: the domain filter doesn't look into the tunnel.
+	opaque bool
 }
 
 // carried is what a tunnel carries.
@@ -83,7 +83,7 @@ func payloadOf(b []byte, p *Parsed) payload {
 		}
 	case ProtoEthernet:
 		if p.Family == 6 {
-			l.what, l.tunnel = ethernetFrame, Tunnel{Kind: SRv6, unread: true}
+			l.what, l.tunnel = ethernetFrame, Tunnel{Kind: SRv6, opaque: true}
 		}
 	case protoMPLS:
 		l.what = labelStack
@@ -200,7 +200,7 @@ func (l *payload) holds(b []byte, left levels, p *Parsed) bool {
 	if left == 0 || !inTunnel(b, l.at, l.end, &around, left, p) {
 		return false
 	}
-	p.tunnel.unread = true
+	p.tunnel.opaque = true
 	return true
 }
 

@@ -169,7 +169,7 @@ func (p Parsed) moved(shift int, out *Parsed, e *encapsulation) Parsed {
 	}
 	p.IPEnd += uint32(shift)
 	p.ICRC += uint32(shift)
-	p.tunnel = Tunnel{ID: e.id, Kind: e.kind, unread: e.kind == MPLS}
+	p.tunnel = Tunnel{ID: e.id, Kind: e.kind, opaque: e.kind == MPLS}
 	if e.vlan {
 		p.tunnel.VLAN = p.OuterTag
 	}
@@ -177,7 +177,7 @@ func (p Parsed) moved(shift int, out *Parsed, e *encapsulation) Parsed {
 	if out.L3 != 0 {
 		p.Outer = out.L3
 	}
-	p.tunnel.unread = e.kind == MPLS || out.Proto == 143
+	p.tunnel.opaque = e.kind == MPLS || out.Proto == 143
 	p.DSCP, p.ECN, p.Tags, p.OuterTag, p.InnerTag, p.EtherType, p.Len = out.DSCP, out.ECN, out.Tags, out.OuterTag, out.InnerTag, out.EtherType, out.Len
 	return p
 }
@@ -382,7 +382,7 @@ func TestTunnelOfNotification(t *testing.T) {
 		}{{"standard CNP", standard, s, false}, {"Fast CNP", fast, f, true}, {"CNP with the E bit", extended, x, true}, {"CNP with broken options", broken, k, true}} {
 			frame, want := e.put(c.frame, c.p, stack{}, 2)
 			hides, note := mayHideFrame(frame)
-			if note != NotANotification || hides != (c.hides || want.tunnel.unread) {
+			if note != NotANotification || hides != (c.hides || want.tunnel.opaque) {
 				t.Errorf("%s in %s: may hide %v, classified as %v", c.name, e.name, hides, note)
 			}
 		}

@@ -36,6 +36,6 @@ func (l *payload) afterVXLAN(b []byte) {
 		known |= vxlanEthernet
 	}
 	l.what, l.void = ethernetFrame, flags&vxlanVNI == 0
-	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8, unread: flags&^known != 0}
+	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8, opaque: flags&^known != 0}
 	l.at += vxlanLen
 }
