@@ -11,6 +11,7 @@ func (h *Half) response(p *Packet) {
 		h.settle(nil)
 	}
 	h.Responses.add(p.Len)
+	h.dscp[1] = p.DSCP
 	h.big.heard = h.big.heard || h.big.attempts > 0
 	if p.CE {
 		h.CE++
