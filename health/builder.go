@@ -37,7 +37,7 @@ type Builder struct {
 	directions     []direction        // by the connection's number
 	oneSided       map[direction]bool // those of connections whose other direction isn't in the same copy
 	datagrams      map[direction]datagrams
-	classes        map[class]*marked
+	classes        map[class]*carried
 	incast         map[netip.Addr][]active
 	slow           map[netip.Addr]*receiver
 	together       together
@@ -107,7 +107,7 @@ func (b *Builder) list(c *Connection, by string, bad bool) {
 func (b *Builder) begin() {
 	if b.hosts == nil {
 		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[prefixes]*Sum{}, map[string]*Sum{}
-		b.oneSided, b.datagrams, b.classes = map[direction]bool{}, map[direction]datagrams{}, map[class]*marked{}
+		b.oneSided, b.datagrams, b.classes = map[direction]bool{}, map[direction]datagrams{}, map[class]*carried{}
 		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
 	}
 }

@@ -13,14 +13,14 @@ type class struct {
 	dscp uint8
 }
 
-// marked are the packets of a class, and how many of them were lost.
-type marked struct{ packets, lost uint64 }
+// carried is of the packets of a class, and how many of them were lost.
+type carried struct{ packets, lost uint64 }
 
 // classify counts what an end sends, and what comes back to its READs.
 func (b *Builder) classify(to, from netip.Addr, h *Half) {
 	add := func(m class, packets, lost uint64) {
 		if b.classes[m] == nil {
-			b.classes[m] = &marked{}
+			b.classes[m] = &carried{}
 		}
 		b.classes[m].packets += packets
 		b.classes[m].lost += lost

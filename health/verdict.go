@@ -195,6 +195,9 @@ const LinkLocal = "a link-local address isn't routed: choose a GID with an IP ad
 // OneHop is advice about packets that no router forwards.
 const OneHop = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp, ibv_create_ah); "
 
+// SamePSN is advice about ends that expect different PSNs.
+const SamePSN = "let both ends begin with the same PSN (the requester's sq_psn is the peer's rq_psn, ibv_modify_qp), and reset both QPs if one of them was"
+
 // neverSent is the PSN that a NAK asks for though the requester doesn't have it: it is from before the first packet that passed, and the requester goes back to a later one.
 func (h *Half) neverSent() (psn uint32, is bool) {
 	for i := range h.repeat.naks {
@@ -231,7 +234,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	switch psn, strange := h.neverSent(); {
 	case strange:
 		evidence += fmt.Sprintf("; its NAK asks for PSN %d, which the requester hasn't: it began to send at another PSN than the peer expects", psn)
-		advice = "let both ends begin with the same PSN (the requester's sq_psn is the peer's rq_psn, ibv_modify_qp), and reset both QPs if one of them was; "
+		advice = SamePSN + "; "
 	case h.Responses.Packets > 0:
 	case peer.IsLinkLocalUnicast():
 		advice = LinkLocal
