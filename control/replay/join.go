@@ -57,6 +57,7 @@ type directed struct {
 	back      [4]asked // where it went back
 	stuck     uint32   // where it went back the last times, plus 1
 	tries     uint32   // how often
+	waits     bool     // it has sent nothing new since
 	responses uint32
 	first     int64 // time of the first response
 	high      uint32
@@ -88,11 +89,11 @@ type fit struct {
 	points               int
 }
 
-// stuck is where a requester went back the last times, of a candidate that answers it.
+// stuck is where a requester goes back again and again, of a candidate that answers it.
 type stuck struct {
 	psn     uint32 // plus 1
 	high    uint32 // what was acknowledged when the first response came after that
-	repeats bool   // it was acknowledged again since
+	repeats bool   // one since acknowledged nothing new
 }
 
 func newJoiner() *joiner {
@@ -151,12 +152,13 @@ func (d *directed) request(p *health.Packet) {
 				d.stuck, d.tries = p.PSN+1, 0
 			}
 			d.tries++
+			d.waits = true
 		}
 		d.latest = (p.PSN + span) & packet.PSNMask
 		return
 	}
 	d.next = (p.PSN + span) & packet.PSNMask
-	d.latest = d.next
+	d.latest, d.waits = d.next, false
 	if p.AckReq || p.Opcode.Role() == packet.ReadRequest {
 		d.asked[d.at%kept] = asked{p.PSN + 1, p.Time, p.Opcode.Role() == packet.ReadRequest}
 		d.at++
@@ -224,7 +226,7 @@ func (f *fit) response(p *health.Packet, before uint32) {
 	if f.stuck.psn != f.requester.stuck {
 		f.stuck = stuck{f.requester.stuck, before, false}
 	}
-	f.stuck.repeats = f.stuck.repeats || ahead(p.PSN, f.stuck.high) <= 0
+	f.stuck.repeats = f.stuck.repeats || ahead(p.PSN, before) <= 0
 	a, ok := f.requester.sent(p.PSN)
 	if !ok {
 		if f.requester.soon(p.PSN) {
@@ -292,15 +294,12 @@ func (f *fit) judge(least int64) bool {
 	return true
 }
 
-// inVain reports whether the requester sends again and again what the responder has acknowledged before, and doesn't acknowledge again: it waits for another one's
-// answer.
+// inVain reports whether the requester sends again and again, to the end, what the responder had acknowledged before, and the responder goes on with what is new as if
+// nothing came again: it answers another one.
 func (f *fit) inVain() bool {
 	const enough = 3
-	r, s := f.requester, f.stuck
-	if s.psn != r.stuck { // no response came since
-		s = stuck{psn: r.stuck, high: f.responder.high}
-	}
-	return r.tries >= enough && !s.repeats && ahead(s.high, s.psn-1) >= 0
+	r, s := f.requester, &f.stuck
+	return r.waits && r.tries >= enough && s.psn == r.stuck && !s.repeats && ahead(s.high, s.psn-1) >= 0
 }
 
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
