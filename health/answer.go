@@ -11,6 +11,7 @@ func (h *Half) response(p *Packet) {
 		h.settle(nil)
 	}
 	h.Responses.add(p.Len)
+	h.dscp[1] = p.DSCP
 	h.big.heard = h.big.heard || h.big.attempts > 0
 	if p.CE {
 		h.CE++
@@ -174,7 +175,10 @@ func (h *Half) unresolved() {
 	case h.flags&answered == 0:
 		h.NotCaptured += h.holes.missing()
 	}
-	if ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0 {
+	switch {
+	case h.foreign():
+		h.EarlyAnswers, h.Lead = h.EarlyAnswers-min(h.early.n, h.EarlyAnswers), 0
+	case ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0:
 		h.NotCaptured += uint64(ahead(h.early.acked, h.next))
 	}
 	lost, missed := h.reads.unresolved(h)

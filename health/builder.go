@@ -34,9 +34,10 @@ type Builder struct {
 	unacknowledged int
 	unheard        int
 	unlisted       uint64
-	directions     []direction          // by the connection's number
-	oneSided       map[direction]bool   // those of connections whose other direction isn't in the same copy
-	datagrams      map[direction]uint64 // of UD
+	directions     []direction        // by the connection's number
+	oneSided       map[direction]bool // those of connections whose other direction isn't in the same copy
+	datagrams      map[direction]datagrams
+	classes        map[class]*carried
 	incast         map[netip.Addr][]active
 	slow           map[netip.Addr]*receiver
 	together       together
@@ -67,7 +68,8 @@ func (b *Builder) Add(c *Connection, by string) {
 		b.unacknowledged++
 	}
 	if c.Service == transportUD {
-		b.datagrams[direction{c.End[0].Addr, c.End[1].Addr, c.Scope.Tenant()}] += c.Datagram.Packets
+		to := direction{c.End[0].Addr, c.End[1].Addr, c.Scope.Tenant()}
+		b.datagrams[to] = datagrams{b.datagrams[to].packets + c.Datagram.Packets, max(b.datagrams[to].hops, c.Half[0].hops.latest[0])}
 	}
 	if c.unheard() {
 		b.unheard++
@@ -105,7 +107,7 @@ func (b *Builder) list(c *Connection, by string, bad bool) {
 func (b *Builder) begin() {
 	if b.hosts == nil {
 		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[prefixes]*Sum{}, map[string]*Sum{}
-		b.oneSided, b.datagrams = map[direction]bool{}, map[direction]uint64{}
+		b.oneSided, b.datagrams, b.classes = map[direction]bool{}, map[direction]datagrams{}, map[class]*carried{}
 		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
 	}
 }
@@ -131,6 +133,12 @@ func (b *Builder) AddSums(c *Connection) {
 type direction struct {
 	from, to packet.Addr
 	scope    packet.Scope
+}
+
+// datagrams are those of UD in a direction: how many, and their highest TTL or hop limit.
+type datagrams struct {
+	packets uint64
+	hops    uint8
 }
 
 // unacknowledged reports whether a connection's service has no answers, UC or UD.
@@ -182,6 +190,7 @@ func (b *Builder) sum(c *Connection, i int) {
 		b.incast[from] = append(b.incast[from], active{to, c.First, c.Last})
 	}
 	b.receives(to, from, &c.Half[i])
+	b.classify(to, from, &c.Half[i])
 }
 
 // Report makes the report. pauses may be nil; the counts of connections' packets that were not followed are other.
@@ -199,6 +208,9 @@ func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
 	for i := range b.verdicts {
 		if v := &b.verdicts[i]; v.notECT && b.all.counts.CE > 0 {
 			v.Evidence += "; it isn't ECN-capable (ECT), and others are marked CE here: a queue that marks those drops it"
+		}
+		if v := &b.verdicts[i]; v.lossy.IsValid() {
+			v.Evidence += b.spared(v.class)
 		}
 	}
 	if b.Ports != nil {
@@ -234,16 +246,19 @@ func (b *Builder) withoutAnswer() {
 	const many = 64
 	oneWay := map[direction]bool{} // between two addresses, in some network: the answers may be in another one, but not in one that has both directions, of another tenant
 	for d := range b.datagrams {
-		if b.datagrams[direction{d.to, d.from, d.scope}] == 0 {
+		if b.datagrams[direction{d.to, d.from, d.scope}].packets == 0 {
 			oneWay[direction{from: d.from, to: d.to}] = true
 		}
 	}
 	for d, n := range b.datagrams {
-		answered := b.datagrams[direction{d.to, d.from, d.scope}] > 0 || oneWay[direction{from: d.to, to: d.from}]
-		if to := d.to.Netip(); n >= many && !answered && !to.IsMulticast() {
-			text := fmt.Sprintf("%d datagrams (UD) went there, and none came back here", n)
-			if to.IsLinkLocalUnicast() {
+		answered := b.datagrams[direction{d.to, d.from, d.scope}].packets > 0 || oneWay[direction{from: d.to, to: d.from}]
+		if to := d.to.Netip(); n.packets >= many && !answered && !to.IsMulticast() {
+			text := fmt.Sprintf("%d datagrams (UD) went there, and none came back here", n.packets)
+			switch {
+			case to.IsLinkLocalUnicast():
 				text += ": " + strings.TrimSuffix(LinkLocal, "; ")
+			case n.hops == 1:
+				text += ": " + strings.TrimSuffix(OneHop, "; ")
 			}
 			b.notes = append(b.notes, Note{Name: NoteDatagrams, Subject: Subject(d.from, d.to, d.scope), Text: text})
 		}

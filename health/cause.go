@@ -5,7 +5,7 @@ func (o *episode) causeOf(h *Half) Cause {
 	switch {
 	case o.flags&perhapsAnew != 0 && (h.repeat.latestPSN != o.psn || h.repeat.tries < 2):
 		return undecided
-	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun:
+	case h.flags&blind != 0, h.flags&(answered|unheard) == unheard, 2*h.repeat.unasked > h.repeat.begun, h.foreign():
 		return Unknown
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
@@ -87,13 +87,15 @@ func (o *episode) answeredTooSeldom(h *Half) bool {
 	return o.asked != 0 && o.at-o.asked > h.clean.most && o.answers <= o.rounds && !h.reads.known // a response to a READ may be the answer
 }
 
-// prompt reports whether the first answer came just a round trip after the latest of several transmissions asked for it, of a requester that waits for many of them: an answer
+// prompt reports whether the first answer came just a round trip after the latest transmission that asked for it, or after the only one, of a requester that waits for many of them: an answer
 // to an earlier one would have come at any time.
 func (o *episode) prompt(h *Half) bool {
-	const trips, enough, several = 64, 3, 3
-	took := o.came - o.tried
-	return (o.tries >= several || o.flags&repeated != 0 && h.concluded == TimeOut) && o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && o.tried != 0 &&
-		h.clean.n >= enough && o.silent >= trips*h.clean.most && took >= h.shortestTrip() && took <= 2*h.clean.most
+	const trips, enough = 64, 3
+	within := func(since int64) bool {
+		took := o.came - since
+		return since != 0 && took >= h.shortestTrip() && took <= 2*h.clean.most
+	}
+	return o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && h.clean.n >= enough && o.silent >= trips*h.clean.most && (within(o.tried) || o.tries == 1 && within(o.at))
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed

@@ -76,6 +76,7 @@ func (c *Connection) Observe(from int, p *Packet) {
 	default:
 		c.Datagram.add(p.Len)
 		h := &c.Half[from&1]
+		h.hops.latest[0] = p.Hops
 		h.Goodput += uint64(p.Data)
 		h.Messages[Send]++
 		h.Sizes.add(uint64(p.Data))
@@ -129,10 +130,14 @@ func (c *Connection) snapshot(now int64) {
 	}
 }
 
-// unheard reports whether an end fell silent without an answer to what had asked for one.
+// unheard reports whether an end fell silent without an answer to what had asked for one, or in the midst of a message.
 func (c *Connection) unheard() bool {
 	for i := range c.Half {
-		if h := &c.Half[i]; h.flags&(answered|blind|oneWay) == answered && h.probes.n > 0 && ahead(h.next, h.answers.acked) > 0 {
+		h := &c.Half[i]
+		if h.flags&(answered|blind|oneWay) != answered || ahead(h.next, h.answers.acked) <= 0 {
+			continue
+		}
+		if latest := h.recent.find((h.next - 1) & packet.PSNMask); h.probes.n > 0 || latest != nil && !latest.asks && !latest.read {
 			return c.How == Idle && c.Paired && c.notCaptured() == 0
 		}
 	}

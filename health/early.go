@@ -9,18 +9,29 @@ type early struct {
 	at    int64   // 0: none
 	n     uint64  // requests that were recorded after it
 	first passing // the first answer whose request has not been recorded since
+	same  uint32  // how often it was acknowledged again, and no more
 }
 
 // longestLead is how much later than its answer a request may be recorded, ns.
 const longestLead = 100 * ms
 
 func (e *early) note(acked uint32, now int64) {
-	if e.at == 0 || ahead(acked, e.acked) > 0 {
-		e.acked, e.at = acked, now
+	switch d := ahead(acked, e.acked); {
+	case e.at == 0 || d > 0:
+		e.acked, e.at, e.same = acked, now, 0
+	case d == 0:
+		e.same++
 	}
 	if e.first.at == 0 {
 		e.first = passing{acked, now}
 	}
+}
+
+// foreign reports whether the responder acknowledges what the requester has never sent, again and again, while the requester sends again what it has: they don't
+// agree on the PSNs.
+func (h *Half) foreign() bool {
+	const enough = 3
+	return h.early.same >= enough && h.AgainRequests.Packets > 0 && ahead(h.early.acked, h.next) > int32(h.loose)
 }
 
 // disproved looks at an ACK. A responder acknowledges no less than before (IBTA 9.7.5.1.2): an answer that acknowledges more was none of the connection's, and

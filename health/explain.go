@@ -3,6 +3,8 @@ package health
 import (
 	"fmt"
 	"slices"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // explains reports whether a verdict says why packets were sent again.
@@ -33,8 +35,12 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	case h.Retransmitted[NAKSequence].Packets:
 		v.Evidence = fmt.Sprintf("%s: %d NAKs asked for it; on which side of here what they ask for was lost, or overtaken, isn't known", h.sentAgain(), naks)
 	}
-	if h.Responses.Packets == 0 {
+	switch {
+	case h.Responses.Packets == 0:
 		v.Evidence += "; no answer passed here"
+	case h.foreign():
+		v.Evidence = fmt.Sprintf("%s; the answers acknowledge PSNs up to %d, which the requester has never sent: the peer expects another PSN than it sends", h.sentAgain(), (h.early.acked-1)&packet.PSNMask)
+		v.Advice = SamePSN
 	}
 	if h.flags&blind != 0 {
 		v.Evidence = h.sentAgain() + "; the cause is unknown: the capture has cut off the AETH of answers, which distinguishes a NAK from an ACK"

@@ -22,6 +22,7 @@ type Half struct {
 	loose     uint32 // how much farther next may be: a READ whose number of responses isn't known
 	read      Packet // the last READ request
 	flags     uint16
+	dscp      [2]uint8 // of the latest request, and response
 	holes     holes
 	unsure    holes // the PSNs between a READ and the next request: until the MTU is known, the READ may take them, or they are missing
 	recent    recent
@@ -74,6 +75,7 @@ const (
 // request follows a packet of the requester.
 func (h *Half) request(p *Packet) {
 	h.Requests.add(p.Len)
+	h.dscp[0] = p.DSCP
 	if p.CE {
 		h.CE++
 	}

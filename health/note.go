@@ -81,7 +81,9 @@ func (r *Report) conclude() string {
 		}
 		return what + " wrong" + leftOut(unread) + "."
 	case s.Packets == 0 && unread+links == 0 && r.Frames != nil && r.Frames.Examined > 0:
-		return fmt.Sprintf("Nothing was seen but CNPs and the set-up of connections (%d packets), so nothing can be said of data.", r.Frames.Examined)
+		return fmt.Sprintf("Nothing was seen but CNPs and the set-up of connections (%d packets), so nothing can be said of data. %s", r.Frames.Examined, bypass)
+	case s.Packets == 0 && unread+links == 0 && r.Frames != nil:
+		return "No RDMA packet was seen, so nothing can be said. " + bypass
 	case s.Packets == 0 && unread+links == 0:
 		return "No RDMA packet was seen, so nothing can be said."
 	case s.Packets == 0 || unread+links > s.Packets:
@@ -90,7 +92,7 @@ func (r *Report) conclude() string {
 		return fmt.Sprintf("No cause stands out, but not all is well: %d packets sent again, %d NAKs, %d RNR NAKs, %d lost.",
 			s.Retransmitted.Packets, s.NAKs, s.RNRNAKs, s.LostUpstream+s.LostDownstream)
 	case s.unheard > 0:
-		return fmt.Sprintf("No cause stands out, but not all is well: %d connections end with a request that was never answered here, nor sent again: a host has stopped, or its QP's timeout is 0 (never).",
+		return fmt.Sprintf("No cause stands out, but not all is well: %d connections end with a request that was never answered here, nor sent again: a host has stopped, its requester has failed in the midst of a message, or its QP's timeout is 0 (never).",
 			s.unheard)
 	case s.OneDirection*2 > s.Connections:
 		return fmt.Sprintf("Nothing wrong was found in what was seen, which is one direction only of %d of %d connections: losses behind here and round trips are unknown.",
@@ -102,6 +104,9 @@ func (r *Report) conclude() string {
 	}
 	return "Nothing is wrong."
 }
+
+// bypass is why a capture at a host may have no data.
+const bypass = "A NIC's RDMA bypasses the host's kernel: capture at the RDMA device (such as tcpdump -i mlx5_0), or at a switch."
 
 // leftOut says that frames that are or may be RDMA were not examined.
 func leftOut(unread uint64) string {

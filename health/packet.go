@@ -18,6 +18,7 @@ type Packet struct {
 	MSN      uint32 // AETH: how many messages the responder has completed, modulo 2^24
 	Syndrome uint8  // AETH
 	Hops     uint8  // IPv4 TTL or IPv6 hop limit
+	DSCP     uint8
 	AckReq   bool
 	CE       bool
 	NotECT   bool // it can't be marked CE
@@ -28,7 +29,7 @@ type Packet struct {
 
 // Read reads a RoCEv2 packet from the frame b of which p was parsed.
 func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
-	o = Packet{Time: now, PSN: p.PSN, Len: p.Len, Opcode: p.Opcode, CE: p.ECN == packet.CE}
+	o = Packet{Time: now, PSN: p.PSN, Len: p.Len, Opcode: p.Opcode, DSCP: p.DSCP, CE: p.ECN == packet.CE}
 	o.AckReq = b[p.BTH+8]&0x80 != 0
 	if p.Family == 4 && int(p.L3)+6 <= len(b) {
 		o.ID = binary.BigEndian.Uint16(b[p.L3+4:])

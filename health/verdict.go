@@ -29,7 +29,8 @@ type Verdict struct {
 	from, to netip.Addr
 	timeout  int        // of ShortTimeOut: the local ACK timeout that suffices
 	lossy    netip.Addr // of a loss: the host on whose side it is
-	notECT   bool       // and what is sent there can't be marked CE
+	class    class      // and what was lost
+	notECT   bool       // what is sent there can't be marked CE
 }
 
 // judge returns the verdicts about one end's requests.
@@ -191,6 +192,22 @@ func ipOverhead(c *Connection) uint32 {
 // LinkLocal is advice about such addresses.
 const LinkLocal = "a link-local address isn't routed: choose a GID with an IP address of the network (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, perftest's -x; show_gids lists them); "
 
+// OneHop is advice about packets that no router forwards.
+const OneHop = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp, ibv_create_ah); "
+
+// SamePSN is advice about ends that expect different PSNs.
+const SamePSN = "let both ends begin with the same PSN (the requester's sq_psn is the peer's rq_psn, ibv_modify_qp), and reset both QPs if one of them was"
+
+// neverSent is the PSN that a NAK asks for though the requester doesn't have it: it is from before the first packet that passed, and the requester goes back to a later one.
+func (h *Half) neverSent() (psn uint32, is bool) {
+	for i := range h.repeat.naks {
+		if n := &h.repeat.naks[i]; n.at != 0 && ahead(n.psn, h.base) < 0 {
+			return n.psn, true
+		}
+	}
+	return 0, false
+}
+
 func noAnswer(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	enough := h.big.attempts >= gaveUp && (h.Responses.Packets == 0 || c.How == GaveUp && h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0)
@@ -214,12 +231,15 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
 	advice := ""
-	switch {
+	switch psn, strange := h.neverSent(); {
+	case strange:
+		evidence += fmt.Sprintf("; its NAK asks for PSN %d, which the requester hasn't: it began to send at another PSN than the peer expects", psn)
+		advice = SamePSN + "; "
 	case h.Responses.Packets > 0:
 	case peer.IsLinkLocalUnicast():
 		advice = LinkLocal
 	case h.hops.latest[0] == 1:
-		advice = "its packets have a TTL or hop limit of 1, so no router forwards them: raise the hop_limit of the QP's address (ibv_modify_qp); "
+		advice = OneHop
 	}
 	return Verdict{
 		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
@@ -310,12 +330,12 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	if h.LostUpstream == 0 || h.mostlyOwn(h.LostUpstream) || h.flags&oneWay == 0 && h.provenUp <= c.perhapsMissed(h) || h.LostUpstream <= h.OutOfOrder+h.overtaken+h.lateAfterAll() { // some that are late look as if they were sent again
 		return Verdict{}, false
 	}
-	from := c.End[i].Addr.Netip()
+	from, to := c.End[i].Addr.Netip(), class{c.End[i^1].Addr.Netip(), h.dscp[0]}
 	if h.Goodput == 0 && h.ReadGoodput > 0 {
-		from = c.End[i^1].Addr.Netip()
+		from, to = to.to, class{from, h.dscp[1]}
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream, lossy: from, notECT: h.incapable(),
+		Name: LossUpstream, Weight: h.LostUpstream, lossy: from, class: to, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -330,9 +350,9 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	if h.Lead > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
 		return Verdict{}, false
 	}
-	to := c.End[i^1].Addr.Netip()
+	to, dscp := c.End[i^1].Addr.Netip(), h.dscp[0]
 	if 2*h.lostBack > h.LostDownstream {
-		to = c.End[i].Addr.Netip()
+		to, dscp = c.End[i].Addr.Netip(), h.dscp[1]
 		if h.LostDownstream*8 < h.LostUpstream { // the requester drops what comes behind a response that is missing, and may ask for it twice
 			return Verdict{}, false
 		}
@@ -342,7 +362,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		alone = fmt.Sprintf("; %d NAKs more asked for what the responder had dropped behind a missing packet, as the requester sends again only what a NAK asks for", h.discarded)
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream, lossy: to, notECT: h.incapable(),
+		Name: LossDownstream, Weight: h.LostDownstream, lossy: to, class: class{to, dscp}, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%s a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s%s", times(h.LostDownstream), to, h.sentAgain(), alone),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true

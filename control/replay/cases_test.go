@@ -154,6 +154,15 @@ var cases = map[string]answer{
 	"not_ect.pcap":         {verdicts: []string{health.LossDownstream}, causes: byNAK(100), lost: 2, says: "isn't ECN-capable"},
 	"pfc_other.pcap":       {verdicts: []string{health.PFCPauses}, says: "priority 0, which no RDMA packet here has,"},
 	"pfc_renewed.pcap":     {verdicts: []string{health.PFCPauses}, says: "for 3.6 ms of 19.2 ms"},
+	// Ends that don't agree on PSNs; one of many alike connections whose peer is gone; DSCPs of which only some are lossless; a link that is down while a time-out
+	// ends once or twice; a peer that is gone when a connection is released; a requester that fails within a message; a host's capture without its RDMA.
+	"psn_behind.pcap":      {verdicts: []string{health.Unexplained}, causes: map[string]uint64{"unknown": 112}, says: "which the requester has never sent"},
+	"one_of_64.pcap":       {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"unknown": 164}, says: "10.2.0.1 never answered"},
+	"dscp_lossy.pcap":      {verdicts: []string{health.LossDownstream}, causes: byNAK(121), lost: 22, says: "it has DSCP 0, and what goes to 10.2.0.1 with DSCP 3 or 4 loses nothing"},
+	"flap.pcap":            {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"time-out": 896}, lost: 8},
+	"dreq_alone.pcap":      {verdicts: []string{health.NoAnswer}, says: "(DREQ) was sent 16 times"},
+	"stops_in_middle.pcap": {says: "in the midst of a message"},
+	"cm_only.pcap":         {says: "bypasses the host's kernel"},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }

@@ -55,6 +55,9 @@ type directed struct {
 	asked     [kept]asked // the latest is before at
 	at        uint32
 	back      [4]asked // where it went back
+	stuck     uint32   // where it went back the last times, plus 1
+	tries     uint32   // how often
+	waits     bool     // it has sent nothing new since
 	responses uint32
 	first     int64 // time of the first response
 	high      uint32
@@ -82,7 +85,15 @@ type fit struct {
 	obeyed, ignored      int    // NAKs
 	nak                  uint32 // plus 1
 	nakAt                int64
+	stuck                stuck
 	points               int
+}
+
+// stuck is where a requester goes back again and again, of a candidate that answers it.
+type stuck struct {
+	psn     uint32 // plus 1
+	high    uint32 // what was acknowledged when the first response came after that
+	repeats bool   // one since acknowledged nothing new
 }
 
 func newJoiner() *joiner {
@@ -137,12 +148,17 @@ func (d *directed) request(p *health.Packet) {
 	if step := ahead(p.PSN, d.next); step < 0 && step > -tooFar {
 		if p.PSN != d.latest { // the first of those that it sends again
 			d.back[p.PSN%uint32(len(d.back))] = asked{psn: p.PSN + 1, at: p.Time}
+			if d.stuck != p.PSN+1 {
+				d.stuck, d.tries = p.PSN+1, 0
+			}
+			d.tries++
+			d.waits = true
 		}
 		d.latest = (p.PSN + span) & packet.PSNMask
 		return
 	}
 	d.next = (p.PSN + span) & packet.PSNMask
-	d.latest = d.next
+	d.latest, d.waits = d.next, false
 	if p.AckReq || p.Opcode.Role() == packet.ReadRequest {
 		d.asked[d.at%kept] = asked{p.PSN + 1, p.Time, p.Opcode.Role() == packet.ReadRequest}
 		d.at++
@@ -170,8 +186,9 @@ func (d *directed) soon(psn uint32) bool {
 
 func (d *directed) response(p *health.Packet) {
 	if d.responses++; d.responses == 1 {
-		d.first, d.high = p.Time, p.PSN
+		d.first, d.high = p.Time, (p.PSN-1)&packet.PSNMask
 	}
+	before := d.high
 	if ahead(p.PSN, d.high) > 0 {
 		d.high = p.PSN
 	}
@@ -189,7 +206,7 @@ func (d *directed) response(p *health.Packet) {
 		d.search(p.PSN)
 	}
 	for _, f := range d.fits {
-		f.response(p)
+		f.response(p, before)
 	}
 }
 
@@ -204,8 +221,12 @@ func (d *directed) search(psn uint32) {
 	d.looked = len(all)
 }
 
-func (f *fit) response(p *health.Packet) {
+func (f *fit) response(p *health.Packet, before uint32) {
 	f.settle()
+	if f.stuck.psn != f.requester.stuck {
+		f.stuck = stuck{f.requester.stuck, before, false}
+	}
+	f.stuck.repeats = f.stuck.repeats || ahead(p.PSN, before) <= 0
 	a, ok := f.requester.sent(p.PSN)
 	if !ok {
 		if f.requester.soon(p.PSN) {
@@ -267,7 +288,18 @@ func (f *fit) judge(least int64) bool {
 	if f.requester.key.scope == f.responder.key.scope {
 		f.points += scope
 	}
+	if f.inVain() {
+		f.points -= 2 * nak
+	}
 	return true
+}
+
+// inVain reports whether the requester sends again and again, to the end, what the responder had acknowledged before, and the responder goes on with what is new as if
+// nothing came again: it answers another one.
+func (f *fit) inVain() bool {
+	const enough = 3
+	r, s := f.requester, &f.stuck
+	return r.waits && r.tries >= enough && s.psn == r.stuck && !s.repeats && ahead(s.high, s.psn-1) >= 0
 }
 
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }

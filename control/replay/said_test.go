@@ -119,6 +119,9 @@ func TestSetups(t *testing.T) {
 		{"rejected three times, then accepted", []packet.CM{req(7), rej, req(7), rej, req(7), rej, req(7), rep}, []string{health.NoteRejected}},
 		{"a reply that comes too late", []packet.CM{req(7), req(7), req(7), rep, forgotten}, []string{health.NoAnswer}},
 		{"replies that come too late", []packet.CM{req(7), req(7), req(7), rep, rep, rep}, []string{health.NoAnswer}},
+		{"a release that nobody answers", []packet.CM{req(7), rep, own(packet.CMRTU), own(packet.CMDREQ), own(packet.CMDREQ), own(packet.CMDREQ)}, []string{health.NoAnswer}},
+		{"a release that is answered at last", []packet.CM{own(packet.CMDREQ), own(packet.CMDREQ), own(packet.CMDREQ), answer(packet.CMDREP, 7, 0)}, nil},
+		{"two releases, of which the answers don't pass here", []packet.CM{own(packet.CMDREQ), own(packet.CMDREQ)}, nil},
 	} {
 		var s setups
 		for _, m := range c.messages {

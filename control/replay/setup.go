@@ -13,6 +13,13 @@ type setups struct {
 	open     map[request]*attempt // those that aren't decided
 	accepted []accepted
 	made     map[request]int // their numbers, until they are released
+	releases map[request]release
+}
+
+// release is what became of a connection's end (DREQ), by who asks for it.
+type release struct {
+	tenant packet.Scope
+	sent   uint64
 }
 
 type service struct {
@@ -114,9 +121,14 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 		return
 	}
 	key := request{p.Dst, p.Src, m.RemoteComm}
-	if m.Attribute == packet.CMDREQ {
+	switch m.Attribute {
+	case packet.CMDREQ:
+		own := request{p.Src, p.Dst, m.LocalComm}
 		s.release(key, p.Src, now)
-		s.release(request{p.Src, p.Dst, m.LocalComm}, p.Src, now)
+		s.release(own, p.Src, now)
+		s.leaves(own, packet.ScopeOf(0, p).Named().Tenant())
+	case packet.CMDREP:
+		delete(s.releases, key)
 	}
 	o := s.open[key]
 	answers := o != nil
@@ -207,6 +219,16 @@ func (s *setups) release(key request, by packet.Addr, now int64) {
 	}
 }
 
+// leaves notes a DREQ.
+func (s *setups) leaves(own request, tenant packet.Scope) {
+	if s.releases == nil {
+		s.releases = map[request]release{}
+	}
+	if r, known := s.releases[own]; known || len(s.releases) < mostSetups {
+		s.releases[own] = release{tenant, r.sent + 1}
+	}
+}
+
 // gone are the times when a QP was gone, as its end had released the connection: what was sent to it then wasn't answered, and that is no fault.
 func (s *setups) gone() map[way][]span {
 	all := map[way][]span{}
@@ -230,8 +252,20 @@ func (o *attempt) fails(how failure, reason uint16) {
 	t.how, t.reason, t.sent = how, reason, o.total
 }
 
-// verdicts are those about requests that were rejected, or, as replies, sent three times without an answer that was heard.
+// verdicts are those about requests that were rejected, or, as replies and releases, sent three times without an answer that was heard.
 func (s *setups) verdicts() (all []health.Verdict) {
+	for own, r := range s.releases {
+		if r.sent < enoughTries {
+			continue
+		}
+		to := own.to.Netip()
+		all = append(all, health.Verdict{
+			Name: health.NoAnswer, Subject: service{from: own.from, to: own.to, tenant: r.tenant}.subject(), Weight: r.sent,
+			Evidence: fmt.Sprintf("the end of a connection (DREQ) was sent %d times without an answer (DREP)", r.sent),
+			Advice:   fmt.Sprintf("check that %v is up: also a host that has lost the connection answers; and that no filter or route drops UDP port 4791 on the way there or back", to),
+			Commands: typed(own.from, own.to, fmt.Sprintf("  # at %v: is it still there?", to)),
+		})
+	}
 	worst := map[*setup]*attempt{} // sums of the requests that aren't decided
 	for _, o := range s.open {
 		if o.of.good > o.number {
