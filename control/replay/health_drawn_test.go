@@ -81,8 +81,8 @@ var (
 	}}
 )
 
-// notDrawn are verdicts that no drawn capture shows.
-var notDrawn = []string{health.GatewayDrops, health.PartialPath, health.Unreachable, health.RoCEv1}
+// notDrawn are verdicts that no drawn capture shows, or that are due in none, as the cause is known.
+var notDrawn = []string{health.Unexplained, health.GatewayDrops, health.PartialPath, health.Unreachable, health.RoCEv1}
 
 // fewestForBounds is how many captures tell something about shares.
 const fewestForBounds = 500
