@@ -242,7 +242,7 @@ func TestDrained(t *testing.T) {
 		{"a share, the queue grows on", 0.97, 1, true, true},
 		{"three flows of a share", 0.97, 3, false, true},
 	} {
-		c := congestion.LawState{Law: &l, Drained: drained, Grows: q.grows, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6}
+		c := congestion.LawState{Law: &l, Drained: drained, Grows: q.grows, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6, Patience: 2_048_000}
 		flows := make([]congestion.LawFlow, q.flows)
 		var s congestion.LawSender
 		s.Begin()

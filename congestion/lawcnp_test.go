@@ -15,7 +15,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
 		var cuts []int64 // when the sender gets CNPs
 		rate, sent, learned := 100*gigabit, 0, int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -60,7 +60,7 @@ func TestHiddenByOthers(t *testing.T) {
 		{8, 0.82 * rate, 0, 1}, {8, 0.8 * rate, 20_000, 1},
 	} {
 		l := congestion.NewLaw(100e9, 62_500_000, 0)
-		state := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: c.fair, Depth: l.Reference, Space: 58_500_000, Loop: c.loop}
+		state := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: c.fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: c.loop}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
@@ -96,7 +96,7 @@ func TestFarAbove(t *testing.T) {
 			var s congestion.LawSender
 			s.Begin()
 			s.Delay = loop
-			c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Loop: loop}
+			c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: loop}
 			var cnps []int64 // when the sender gets them
 			rate, cut, there := 400*gigabit, int64(0), int64(0)
 			for c.Now < 1e9+1_500_000 {
@@ -137,7 +137,7 @@ func TestWeakCNPs(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Patience: 2_048_000}
 		var cnps []int64 // when the sender gets them
 		rate, cut, mean, there := line, int64(0), line, int64(0)
 		for c.Now < 1e9+5_000_000 {
@@ -208,7 +208,7 @@ func TestOverflow(t *testing.T) {
 		{"full, below F", 1, 9, 0, 0},
 	} {
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()

@@ -128,17 +128,18 @@ func (f *LawFlow) Released() { f.limit, f.before = 0, 0 }
 
 // LawState is what a decision about a flow depends on besides the flow and its sender.
 type LawState struct {
-	Law     *Law
-	Now     int64 // ns
-	Fair    float64
-	Depth   float64
-	Space   float64 // bytes until a CNP too few is worse than one too many
-	Drained float64 // of Law.Drained
-	Grows   bool    // the queue grows on although senders above their share were asked
-	Loop    int64   // delay of the control loop, ns; 0: not known
-	Polled  int64   // time between two polls of the port, ns
-	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
-	Slow    int64   // time for which the sender has had such flows, ns
+	Law      *Law
+	Now      int64 // ns
+	Fair     float64
+	Depth    float64
+	Space    float64 // bytes until a CNP too few is worse than one too many
+	Drained  float64 // of Law.Drained
+	Grows    bool    // the queue grows on although senders above their share were asked
+	Loop     int64   // delay of the control loop, ns; 0: not known
+	Patience int64   // of Patience
+	Polled   int64   // time between two polls of the port, ns
+	Rate     float64 // of the flow, or if it is too slow for that, of all such flows of its sender
+	Slow     int64   // time for which the sender has had such flows, ns
 }
 
 // Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
@@ -187,7 +188,7 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 func (f *LawFlow) overflows(c *LawState) bool {
 	left := c.Space
 	over := c.Rate / c.Fair
-	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawUnknownWait
+	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
 // expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above

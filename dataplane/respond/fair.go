@@ -11,15 +11,16 @@ import (
 // fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
 // the next one, from what all have published.
 type fairClass struct {
-	rate    atomic.Uint64         // F, the bits of a float64
-	at      atomic.Int64          // time of the last update, ns; 0 before the first
-	counted atomic.Uint64         // the workers' obeyed bytes up to then
-	loop    atomic.Int64          // delay of the control loop, ns: the median of `delays`
-	delays  [3]atomic.Int64       // that of the last three senders of which one was measured
-	learned atomic.Uint32         // number of these senders
-	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
-	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
-	flows   atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of senders that obey
+	rate     atomic.Uint64         // F, the bits of a float64
+	at       atomic.Int64          // time of the last update, ns; 0 before the first
+	counted  atomic.Uint64         // the workers' obeyed bytes up to then
+	loop     atomic.Int64          // delay of the control loop, ns: the median of `delays`
+	delays   [3]atomic.Int64       // that of the last three senders of which one was measured
+	learned  atomic.Uint32         // number of these senders
+	patience atomic.Int64          // of congestion.Patience
+	until    atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
+	share    atomic.Pointer[Share] // what other gateways do at the bottleneck
+	flows    atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of senders that obey
 }
 
 // measureUntil makes all workers measure rates until a time, ns.
@@ -85,7 +86,7 @@ func NewShared(ports, workers int) *Shared {
 }
 
 // updateFair computes the next F of a class, if it is due and no other worker does.
-func (l *Law) updateFair(t *turn, depth float64) {
+func (l *Law) updateFair(t *turn, depth, space float64) {
 	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
@@ -95,6 +96,7 @@ func (l *Law) updateFair(t *turn, depth float64) {
 		s.depth = depth
 	}
 	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
+	s.patience.Update(p, now, depth, space, class.loop.Load())
 	in := congestion.Inflow{Elapsed: now - at}
 	sum, paused := uint64(0), int64(0)
 	for worker := range l.all {
@@ -118,4 +120,5 @@ func (l *Law) updateFair(t *turn, depth float64) {
 		class.rate.Store(math.Float64bits(class.next(p, t.share, in, depth)))
 	}
 	class.counted.Store(sum)
+	class.patience.Store(s.patience.NS)
 }

@@ -27,6 +27,7 @@ type lawState struct {
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
+	patience congestion.Patience
 }
 
 const (
@@ -113,9 +114,9 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		return 0
 	}
 	left := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
-	l.updateFair(&t, depth)
+	l.updateFair(&t, depth, min(left, max(p.Full-depth, 0)))
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Loop: t.shared.loop.Load(), Polled: s.interval,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
 		Grows: s.grown >= lawGrown,
 	}
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
