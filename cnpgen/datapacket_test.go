@@ -96,12 +96,6 @@ func (d dataPacket) carrying(n int) dataPacket {
 	return d
 }
 
-// in puts d into a partition.
-func (d dataPacket) in(pKey uint16) dataPacket {
-	d.pKey = pKey
-	return d
-}
-
 // tagged gives d VLAN tags, as 16-bit words: TPID and TCI of each.
 func (d dataPacket) tagged(words ...uint16) dataPacket {
 	d.tags = nil

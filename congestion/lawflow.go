@@ -301,11 +301,12 @@ func (f *LawFlow) ResumeRate(c *LawState, s *LawSender) (percent, again uint16, 
 
 // Resumed records that the sender was asked to resume, and to reduce its rate by `again` percent.
 func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
-	if f.rate == 0 && percent == 100 {
+	switch {
+	case f.rate == 0 && percent == 100:
 		f.limit, f.before = 0, 0
-	} else if percent > 0 {
+	case percent > 0:
 		f.limit += (f.before - f.limit) * float32(percent) / 100
-	} else {
+	default:
 		f.before = float32(s.afterResume(f))
 		f.limit = f.before * (1 - float32(again)/100)
 		if again == 0 && f.limit >= s.Line {

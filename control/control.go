@@ -90,7 +90,7 @@ type gateway struct {
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
 	g := &gateway{started: c, devices: devices, options: o}
-	g.reloader.g = g
+	g.reloader = reloader{g: g}
 	g.concerns = concerns{g: g, again: make(chan struct{}, 1)}
 	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, services: &g.services}
 	g.services.log = &g.options.Log

@@ -80,7 +80,7 @@ func TestNamedCounters(t *testing.T) {
 // TestNamedTests: each test that a page names exists, and each row of the tables of faults in operations.md names one.
 func TestNamedTests(t *testing.T) {
 	tests, function := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
 			for _, m := range function.FindAllStringSubmatch(readPage(t, path), -1) {
 				tests[m[1]] = true

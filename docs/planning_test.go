@@ -78,8 +78,8 @@ func TestPlanningTable(t *testing.T) {
 	}
 	for mix, rounds := range []int{5 * firstRounds, firstRounds} {
 		p := newPlanned(t, want[0].connections, mix)
-		if p.exchange(t, rounds); p.paired(t) != want[0].connections {
-			t.Errorf("%s: %d of %d connections are paired after %d rounds", planningMixes[mix].name, p.paired(t), want[0].connections, rounds)
+		if p.exchange(t, rounds); p.paired() != want[0].connections {
+			t.Errorf("%s: %d of %d connections are paired after %d rounds", planningMixes[mix].name, p.paired(), want[0].connections, rounds)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func cpuTime() int64 {
 }
 
 // paired is the number of connections whose two source QPs are known.
-func (p *planned) paired(t *testing.T) (n int) {
+func (p *planned) paired() (n int) {
 	for r := range p.plane.Worker(0).Records() {
 		if r.View.Usable() {
 			n++
@@ -256,7 +256,7 @@ func (p *planned) row(t *testing.T) string {
 	p.spent, p.packets = 0, 0
 	p.exchange(t, laterRounds)
 	paired := "all"
-	if n := p.paired(t); n < p.connections {
+	if n := p.paired(); n < p.connections {
 		paired = grouped(int64(n))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d |\n", grouped(int64(p.connections)), planningMixes[p.mix].name,

@@ -70,7 +70,7 @@ func TestWiresharkCM(t *testing.T) {
 		"infiniband.cm.req.ip_cm.sip6", "infiniband.cm.req.ip_cm.dip6") {
 		port, message, _ := strings.Cut(got, ",")
 		if parsed(all[i], len(all[i])).DestQP != packet.GSIQP {
-			message, got = "", port+","
+			got = port + ","
 		} else {
 			got = message
 		}

@@ -24,13 +24,6 @@ func (n *network) frames(host int) (all [][]byte) {
 	}
 }
 
-func (n *network) opcodes(host int) (all []packet.Opcode) {
-	for _, f := range n.frames(host) {
-		all = append(all, parsed(f, len(f)).Opcode)
-	}
-	return all
-}
-
 // TestCNPInterval: a CE packet makes a CNP if the last one is CNPInterval ago.
 func TestCNPInterval(t *testing.T) {
 	n := newNetwork(t, Config{CNPInterval: 50_000}, 1)

@@ -346,12 +346,13 @@ func (o *episode) lostBehind(h *Half, cause Cause) (lost, acks uint32) {
 	}
 	switch response := o.flags&behindLost != 0 && !o.endLost(h, cause); cause {
 	case NAKSequence:
-		if o.flags&wasLate != 0 || !h.clocksDiffer() && (o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip()) {
+		switch {
+		case o.flags&wasLate != 0 || !h.clocksDiffer() && (o.answer != 0 || o.came != 0 && o.came-o.at < h.shortestTrip()):
 			h.overtaken++
-		} else if o.flags&(missed|upstream|itself|part|discarded) == itself && (ahead(o.psn, h.base) >= 0 || o.sent != 0) && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back) { // sent long ago, if it isn't remembered
+		case o.flags&(missed|upstream|itself|part|discarded) == itself && (ahead(o.psn, h.base) >= 0 || o.sent != 0) && o.nak-sent >= h.shortestTrip() && (o.flags&over == 0 || o.sent >= o.back): // sent long ago, if it isn't remembered
 			lost = 1
 			h.lostAsked++
-		} else if o.flags&discarded != 0 {
+		case o.flags&discarded != 0:
 			h.discarded++
 		}
 	case Unknown:

@@ -251,7 +251,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		o.beyond = h.reads.responseBeyond(h, p)
 		set(part, h.recent.between(p.PSN))
 		set(upstream, o.flags&(part|itself) == part|itself && !unseen && (h.flags&goesBackN != 0 || r.at == 0)) // a NAK is for the first PSN of a request
-		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN, o.flags&part != 0))
+		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN))
 		if d := ahead(h.reads.after, p.PSN); h.reads.inside && d >= 0 && uint32(d) < o.psns {
 			o.cutOff = o.psns - uint32(d)
 		}

@@ -71,8 +71,8 @@ func (r *reads) again(p *Packet, upTo uint32, reach int32) {
 }
 
 // passedLast reports whether the response with a PSN, if it is asked for again, has passed since the requester last asked for it: what it had been sent
-// before, it has dropped, as one before it was missing. part: those before it were asked for with it.
-func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
+// before, it has dropped, as one before it was missing.
+func (r *reads) passedLast(h *Half, psn uint32) bool {
 	switch {
 	case r.jumped(psn):
 		return false
@@ -86,13 +86,13 @@ func (r *reads) passedLast(h *Half, psn uint32, part bool) bool {
 // unresolved are the responses that are missing: lost if they were asked for again, else not captured, unless a requester that sends only what is missing may ask yet.
 func (r *reads) unresolved(h *Half) (lost, missed uint64) {
 	for _, o := range r.holes.list[:r.holes.n] {
-		if o.at <= r.asked && ahead(o.psn, r.from) >= 0 {
+		switch {
+		case o.at <= r.asked && ahead(o.psn, r.from) >= 0:
 			lost += uint64(o.n)
-		} else if h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, o.psn) <= h.most {
-			continue
-		} else if o.start {
+		case h.AgainRequests.Packets > 0 && h.flags&goesBackN == 0 && ahead(h.next, o.psn) <= h.most:
+		case o.start:
 			missed++ // at least: the rest may be requests without data
-		} else {
+		default:
 			missed += uint64(o.n)
 		}
 	}

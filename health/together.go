@@ -130,7 +130,7 @@ func (s *several) verdicts() (all []Verdict) {
 
 // merge adds what another requester did.
 func (h *Half) merge(o *Half) {
-	h.Counts.Add(&o.Counts)
+	h.Add(&o.Counts)
 	h.flags |= o.flags & (started | oneWay | answered | blind | noRead | noOther | midway)
 	h.Lead = max(h.Lead, o.Lead)
 	if o.Begun != 0 && (h.Begun == 0 || o.Begun < h.Begun) {

@@ -45,9 +45,7 @@ func confine(c *cobra.Command, args []string) error {
 		case f.Name == "config":
 			p.Read = append(p.Read, value)
 		case f.Name == "set" || f.Name == "sweep":
-			for _, set := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=,[]", r) }) {
-				p.Read = append(p.Read, set)
-			}
+			p.Read = append(p.Read, strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("=,[]", r) })...)
 		}
 	})
 	for _, name := range outputs {

@@ -44,7 +44,7 @@ One without a destination applies where exactly one flow goes from the source to
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.hint(c, args) },
+		RunE: f.hint,
 	}
 	c.Flags().StringVar(&f.tags, "tags", "", "VLAN tags of the connection, such as 10, 0x88a8:10/20 or none")
 	c.Flags().StringVar(&f.tunnel, "tunnel", "", "tunnel of the connection, such as vxlan:5000")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -258,7 +259,8 @@ func TestLiveStarved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spinning, done := make(chan struct{}), make(chan struct{})
+	var stop atomic.Bool
+	done := make(chan struct{})
 	begin := time.Now()
 	go func() {
 		defer close(done)
@@ -268,16 +270,11 @@ func TestLiveStarved(t *testing.T) {
 		if err := unix.SchedSetaffinity(0, &core); err != nil {
 			t.Error(err)
 		}
-		for {
-			select {
-			case <-spinning:
-				return
-			default:
-			}
+		for !stop.Load() {
 		}
 	}()
 	p.says(`"cause":"another thread had its core for `, 1)
-	close(spinning)
+	stop.Store(true)
 	<-done
 	if err := unix.SchedSetAttr(worker, policy, 0); err != nil { // on a busy machine, the others would go on keeping it from its core
 		t.Fatal(err)

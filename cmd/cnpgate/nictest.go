@@ -52,7 +52,7 @@ what it has so far. --simulate NIC tests the software endpoint with a NIC's file
 		RunE: f.run,
 	}
 	flags := c.Flags()
-	f.deviceFlags.add(c, "kernel interface towards the NIC under test", "path MTU: payload bytes of a packet; the sender's")
+	f.add(c, "kernel interface towards the NIC under test", "path MTU: payload bytes of a packet; the sender's")
 	flags.Uint32Var(&f.qp, "qp", 0, "for a connection without RDMA-CM: the QP of this end")
 	flags.Uint32Var(&f.peerQP, "peer-qp", 0, "the sender's QP of it")
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "the first PSN of both ends of it")

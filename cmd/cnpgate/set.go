@@ -118,7 +118,7 @@ func changed[A any](ctx context.Context, client *api.Client, path, value string,
 
 func (n *inForce) print(ctx context.Context, client *api.Client, to io.Writer) error {
 	if n.Modes != nil {
-		if err := printTable(to, api.PortModes, n.Modes.Ports); err != nil {
+		if err := printTable(to, api.PortModes, n.Ports); err != nil {
 			return err
 		}
 	}

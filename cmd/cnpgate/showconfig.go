@@ -34,7 +34,7 @@ GET /v1/reloads.`,
 	c.Flags().BoolVar(&asRead, "as-read", false, "the text of the file as the gateway read it")
 	c.Flags().BoolVar(&history, "history", false, "the latest reloads: what changed, or why it was refused")
 	c.MarkFlagsMutuallyExclusive("diff", "as-read", "history")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
 		case diff && f.watch != 0:
 			return seeHelp(c, errors.New("--diff reads the file once, and has no --watch; leave it out"))

@@ -46,10 +46,12 @@ type Config struct {
 	file *document
 }
 
-// What Parse says of a file.
 type (
-	Error    = yamldoc.Error
-	Problem  = yamldoc.Problem
+	// Error is all that is wrong with a file.
+	Error = yamldoc.Error
+	// Problem is one mistake.
+	Problem = yamldoc.Problem
+	// Position is where it is.
 	Position = yamldoc.Position
 )
 

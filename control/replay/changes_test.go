@@ -146,7 +146,7 @@ func addresses(of func(a []byte)) func(*packet.Parsed, []byte) {
 // turned makes the higher address the lower one, in the same prefixes.
 func turned(a []byte) { a[1] ^= 0xff; a[2] ^= 0xff; a[len(a)-1] ^= 0xff }
 
-func otherMACs(i int, f frame) frame {
+func otherMACs(_ int, f frame) frame {
 	f.octets = slices.Clone(f.octets)
 	for _, at := range []int{0, 6} {
 		if f.octets[at]&1 == 0 {
@@ -228,7 +228,7 @@ func otherIP(family uint8, more func(next byte) (proto byte, octets []byte)) fun
 					copy(header[18:22], b[p.L3+4:])
 				}
 				header[14] += byte(len(octets) / 4)
-				ip := append(header[14:], octets...)
+				ip := slices.Concat(header[14:], octets)
 				binary.BigEndian.PutUint16(ip[10:], 0)
 				binary.BigEndian.PutUint16(header[24:], checksum(ip))
 			} else {

@@ -104,7 +104,7 @@ type headers = []gopacket.SerializableLayer
 
 // inUDP is Ethernet, IP and UDP to a port, and more headers.
 func inUDP(v6 bool, port int, more ...gopacket.SerializableLayer) func(forth, i int) headers {
-	return func(forth, i int) headers {
+	return func(forth, _ int) headers {
 		udp := &layers.UDP{SrcPort: layers.UDPPort(50000 + forth), DstPort: layers.UDPPort(port)}
 		var outer headers
 		if v6 {

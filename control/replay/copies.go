@@ -231,7 +231,7 @@ func (t *turns) note(p *packet.Parsed) bool {
 	default:
 		s.low, s.onLow = (psn+1)&packet.PSNMask, true
 		s.back++
-		s.crossings = s.crossings - min(s.crossings, 1)
+		s.crossings -= min(s.crossings, 1)
 	}
 	return s.crossings == enough
 }

@@ -64,7 +64,7 @@ func TestSeveralPlaces(t *testing.T) {
 				}
 				slices.SortStableFunc(other, func(x, y frame) int { return int(x.at - y.at) })
 				want := healthOf(t, rewritten(t, once))
-				both := rewritten(t, once)
+				var both string
 				if c.appended {
 					both = filepath.Join(t.TempDir(), "both.pcap")
 					if err := os.WriteFile(both, slices.Concat(readFile(t, rewritten(t, once)), readFile(t, rewritten(t, other))), 0o600); err != nil {

@@ -261,8 +261,8 @@ func changes(t *testing.T) (all []change) {
 	packets("another class", class, same)
 
 	frames("years later", at(func(since, first int64) int64 { return first + since + 20*365*86400e9 }), same)
-	frames("in 1970", at(func(since, first int64) int64 { return since }), same)
-	frames("across a second", at(func(since, first int64) int64 { return since + 999_999_999 }), same)
+	frames("in 1970", at(func(since, _ int64) int64 { return since }), same)
+	frames("across a second", at(func(since, _ int64) int64 { return since + 999_999_999 }), same)
 
 	frames("beside a healthy connection", beside(t, "../../testdata/captures/rc_write_v4.pcap", each(func(_ int, f frame) frame { return f })), same)
 	frames("beside a sick connection", beside(t, sick, rewrite(addresses(func(a []byte) { a[0] = 172 }))), relation{plus: sick})

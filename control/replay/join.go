@@ -403,7 +403,7 @@ func (a *agreed) add(p pairing.QPPair) bool {
 }
 
 // compare is the pass between the first and the last, for directions without a pair.
-func (h *judge) compare(b []byte) {
+func (h *judge) compare([]byte) {
 	p := h.parsed
 	if p.DestQP <= packet.GSIQP || p.Opcode == packet.CNP {
 		return

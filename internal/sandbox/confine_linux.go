@@ -19,7 +19,7 @@ func LimitFiles(p Paths) error {
 	// V3 has all ways to read and write a file. Later versions limit ioctl and sockets, which seccomp's list does.
 	err := landlock.V3.BestEffort().RestrictPaths(append(rules(p.Read, landlock.ROFiles, landlock.RODirs), rules(p.Write, landlock.RWFiles, landlock.RWDirs)...)...)
 	if err != nil {
-		return fmt.Errorf("Landlock: %w", err)
+		return fmt.Errorf("the kernel's Landlock refuses the rules: %w", err)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ var (
 	Counts  = []Unit{{"Mi", 1 << 20}, {"Ki", 1 << 10}, {"", 1}}
 )
 
+// What is wrong with a text that Parse refuses.
 var (
 	ErrForm     = errors.New("not a number with a unit")
 	ErrFraction = errors.New("not a whole number of the smallest unit")

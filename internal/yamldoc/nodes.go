@@ -178,11 +178,12 @@ func (d Dump) entry(key string, n *Node) []line {
 		header.given = slices.ContainsFunc(below, func(l line) bool { return l.given })
 	default:
 		for _, p := range n.Parts {
-			if p.value != nil {
+			switch {
+			case p.value != nil:
 				words = append(words, yamlText(p.Written))
-			} else if p.key == "" {
+			case p.key == "":
 				below = append(below, dashed(deeper(deeper(d.section(p))))...)
-			} else {
+			default:
 				below = append(below, deeper(d.entry(yamlText(p.key), p))...)
 			}
 		}

@@ -75,7 +75,7 @@ func (k *Key) hostsHash() uint64 {
 	return keyhash.Fold(keyhash.Fold(k.Hosts[1].Hi^odd, k.Hosts[1].Lo)^x, odd)
 }
 
-// node is numbers of slots, or of nodes one level below; 0 for none.
+// Node is numbers of slots, or of nodes one level below; 0 for none.
 type Node [1 << nodeBits]uint32
 
 // Store has the groups and their slots. Group, slot and node 0 are never used.

@@ -14,6 +14,8 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
 	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
+
+	"golang.org/x/sys/unix"
 )
 
 // wire is a gateway between two net_ring ports whose far ends are this program's, on another core: it puts one frame in, waits for the
@@ -138,4 +140,13 @@ func (w *wire) pingPong(d time.Duration) (*sample, error) {
 		Ops: uint64(len(w.times)), Wall: wall.Nanoseconds(), Rate: float64(len(w.times)) / wall.Seconds(),
 		Extra: map[string]float64{"p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999), "away": away},
 	}, nil
+}
+
+// processCPU is that of all threads of this process, ns.
+func processCPU() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		panic(err) // Linux always has it
+	}
+	return t.Nano()
 }

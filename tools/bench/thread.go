@@ -23,15 +23,6 @@ func threadCPU() int64 {
 	return t.Nano()
 }
 
-// processCPU is that of all threads of this process, ns.
-func processCPU() int64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		panic(err) // Linux always has it
-	}
-	return t.Nano()
-}
-
 // taskCPU is the CPU time of a thread of another process, /proc/PID/task/TID, ns. It is exact while the thread doesn't run.
 func taskCPU(task string) (int64, error) {
 	text, err := os.ReadFile(filepath.Join(task, "schedstat"))

@@ -23,8 +23,8 @@ func main() {
 	of := flag.String("of", "", "only mutants whose line contains this")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	missed, err := run(ctx, *drawn, *of)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)

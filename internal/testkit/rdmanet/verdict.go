@@ -427,7 +427,7 @@ func (j *judge) sluggishness() {
 
 // pauses: PFC frames, at 100 Gbit/s.
 func (c *Capture) pauses(e *Expected) {
-	type pausing struct{ frames, total, longest, since, until int64 }
+	type pausing struct{ total, longest, since, until int64 }
 	all := map[string]*pausing{}
 	for i := range c.Records {
 		r := &c.Records[i]
