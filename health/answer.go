@@ -176,7 +176,7 @@ func (h *Half) unresolved() {
 		h.NotCaptured += h.holes.missing()
 	}
 	switch {
-	case h.foreign():
+	case h.early.foreign(h):
 		h.EarlyAnswers, h.Lead = h.EarlyAnswers-min(h.early.n, h.EarlyAnswers), 0
 	case ahead(h.early.acked, h.next) > 0 && h.early.at != 0 && h.flags&sequel != 0:
 		h.NotCaptured += uint64(ahead(h.early.acked, h.next))

@@ -29,9 +29,9 @@ func (e *early) note(acked uint32, now int64) {
 
 // foreign reports whether the responder acknowledges what the requester has never sent, again and again, while the requester sends again what it has: they don't
 // agree on the PSNs. One packet that is sent again and again proves nothing: the capture may have begun after those behind it.
-func (h *Half) foreign() bool {
+func (e *early) foreign(h *Half) bool {
 	const enough, several = 3, 2
-	return h.early.same >= enough && h.AgainRequests.Packets > 0 && h.Requests.Packets-h.AgainRequests.Packets >= several && ahead(h.early.acked, h.next) > int32(h.loose)
+	return e.same >= enough && h.AgainRequests.Packets > 0 && h.Requests.Packets-h.AgainRequests.Packets >= several && ahead(e.acked, h.next) > int32(h.loose)
 }
 
 // disproved looks at an ACK. A responder acknowledges no less than before (IBTA 9.7.5.1.2): an answer that acknowledges more was none of the connection's, and

@@ -38,7 +38,7 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	switch {
 	case h.Responses.Packets == 0:
 		v.Evidence += "; no answer passed here"
-	case h.foreign():
+	case h.early.foreign(h):
 		v.Evidence = fmt.Sprintf("%s; the answers acknowledge PSNs up to %d, which the requester has never sent: the peer expects another PSN than it sends", h.sentAgain(), (h.early.acked-1)&packet.PSNMask)
 		v.Advice = SamePSN
 	}

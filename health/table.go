@@ -74,7 +74,7 @@ func (t *Table) Leads(n int) (of Ends, leads [2]int64) {
 	c := &t.connections[n]
 	for i := range c.Half {
 		h := &c.Half[i]
-		if h.EarlyAnswers > 2 && !h.foreign() && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
+		if h.EarlyAnswers > 2 && !h.early.foreign(h) && 4*h.EarlyAnswers >= h.Requests.Packets-h.AgainRequests.Packets {
 			leads[i^1] = max(leads[i^1], h.Lead)
 		}
 		if r := &h.repeat; r.foreseen > 1 && 2*r.foreseen >= r.begun {

@@ -107,9 +107,9 @@ const OneHop = "its packets have a TTL or hop limit of 1, so no router forwards 
 const SamePSN = "let both ends begin with the same PSN (the requester's sq_psn is the peer's rq_psn, ibv_modify_qp), and reset both QPs if one of them was"
 
 // neverSent is the PSN that a NAK asks for though the requester doesn't have it: it is from before the first packet that passed, and the requester goes back to a later one.
-func (h *Half) neverSent() (psn uint32, is bool) {
-	for i := range h.repeat.naks {
-		if n := &h.repeat.naks[i]; n.at != 0 && ahead(n.psn, h.base) < 0 {
+func (r *repeat) neverSent(base uint32) (psn uint32, is bool) {
+	for i := range r.naks {
+		if n := &r.naks[i]; n.at != 0 && ahead(n.psn, base) < 0 {
 			return n.psn, true
 		}
 	}
@@ -139,7 +139,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
 	advice := ""
-	switch psn, strange := h.neverSent(); {
+	switch psn, strange := h.repeat.neverSent(h.base); {
 	case strange:
 		evidence += fmt.Sprintf("; its NAK asks for PSN %d, which the requester hasn't: it began to send at another PSN than the peer expects", psn)
 		advice = SamePSN + "; "
