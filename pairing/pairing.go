@@ -62,7 +62,7 @@ const (
 func Size(flows int) int {
 	groups, slots, nodes, counts := store.Sizes(flows)
 	qpSets, sets := factSets(flows)
-	return cacheLinePad + groups*int(unsafe.Sizeof(store.Group{})+2*4) + slots*int(unsafe.Sizeof(store.Record{})) +
+	return cacheLinePad + groups*int(unsafe.Sizeof(store.Group{})+2*unsafe.Sizeof(store.Head{})) + slots*int(unsafe.Sizeof(store.Record{})) +
 		nodes*int(unsafe.Sizeof(store.Node{})) + counts*4 + qpSets*int(unsafe.Sizeof(factSet{})) +
 		sets*int(unsafe.Sizeof(cm.RecordSet{})+2*unsafe.Sizeof(cm.ClaimSet{})+unsafe.Sizeof(factSet{}))
 }
@@ -99,7 +99,7 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	var m store.Memory
 	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
 	m.Groups, mem = carve[store.Group](mem, groups)
-	m.Heads, mem = carve[uint32](mem, 2*groups)
+	m.Heads, mem = carve[store.Head](mem, 2*groups)
 	p.connections, mem = carve[factSet](mem, qpSets)
 	m.Counts, mem = carve[atomic.Uint32](mem, counts)
 	m.Slots, mem = carve[store.Record](mem, slots)

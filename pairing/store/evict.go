@@ -10,7 +10,7 @@ const (
 	golden      = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly
 	longAlone   = 1000               // ms without a peer flow, after which a flow makes way for one whose source has as many flows
 	searchPause = 1e6                // ns between two searches that find nothing: otherwise each of many flows would search all the time
-	swapPause   = 50e3               // ns after one that made no large difference between two sources smaller
+	swapPause   = 200e3              // ns after one that made no large difference between two sources smaller
 	smallShare  = 16                 // flows of a source, counted as exactly as sources are, that are no large difference
 )
 

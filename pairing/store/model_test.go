@@ -134,9 +134,12 @@ func (m *modelStore) check(t *rapid.T) {
 	}
 	nodes, slots, groups := 0, 0, 0
 	branches := make([]uint32, len(m.groups))
-	for _, x := range m.heads {
-		for ; x != 0; x = m.groups[x].next {
+	for _, head := range m.heads {
+		for x := head.first; x != 0; x = m.groups[x].next {
 			g := &m.groups[x]
+			if m.group(&g.key, g.hash, g.depth, g.number) != g {
+				t.Fatalf("group %d isn't found", x)
+			}
 			groups++
 			if g.attached[0]+g.attached[1] == 0 && g.branches.Load() == 0 {
 				t.Fatalf("group %d has no slots and no branches", x)

@@ -78,13 +78,44 @@ func (k *Key) hostsHash() uint64 {
 // Node is numbers of slots, or of nodes one level below; 0 for none.
 type Node [1 << nodeBits]uint32
 
+// Head is where a chain of groups begins. Of more flows than there are groups, most packets look for a group that isn't there: no group is read for that.
+type Head struct {
+	first uint32 // 0 for none
+	marks uint32 // a bit for each value of the highest bits of the hashes that are in the chain, or were since it was empty
+}
+
+// headOf is where the chain of a hash begins, and the hash's mark.
+func headOf(heads []Head, h uint64) (head *Head, mark uint32) {
+	return &heads[h%uint64(len(heads))], 1 << (h >> 59)
+}
+
+// of is the first group that may have a hash with this mark.
+func (d *Head) of(mark uint32) uint32 {
+	if d.marks&mark == 0 {
+		return 0
+	}
+	return d.first
+}
+
+func (d *Head) begin(first, mark uint32) {
+	d.first = first
+	d.marks |= mark
+}
+
+// follow replaces the first group, which has left the chain.
+func (d *Head) follow(next uint32) {
+	if d.first = next; next == 0 {
+		d.marks = 0
+	}
+}
+
 // Store has the groups and their slots. Group, slot and node 0 are never used.
 type Store struct {
 	// Lock is needed for the other fields, to find, make and drop groups, and to assign slots.
 	Lock   Lock
 	groups []Group
-	heads  []uint32 // groups by hash, linked by Group.next
-	hosts  []uint32 // groups by the hash of their hosts, linked by Group.beside
+	heads  []Head // groups by hash, linked by Group.next
+	hosts  []Head // groups by the hash of their hosts, linked by Group.beside
 	slots  []Record
 	nodes  []Node
 	// used is how many of each were ever in use, and free is the first one that no longer is.
@@ -100,7 +131,7 @@ type Store struct {
 // Memory is the arrays of a store.
 type Memory struct {
 	Groups []Group
-	Heads  []uint32 // two for each group
+	Heads  []Head // two for each group
 	Slots  []Record
 	Nodes  []Node
 	Counts []atomic.Uint32 // of sources
@@ -154,7 +185,8 @@ type Group struct {
 func (s *Store) Find(k *Key, h uint64) *Group { return s.group(k, h, 0, 0) }
 
 func (s *Store) group(k *Key, h uint64, depth uint8, number uint16) *Group {
-	x := *s.head(h, depth, number)
+	head, mark := s.head(h, depth, number)
+	x := head.of(mark)
 	for range maxChain {
 		if x == 0 {
 			break
@@ -180,8 +212,8 @@ func (s *Store) Make(k *Key, h uint64) *Group {
 }
 
 // head is where the chain of a group begins.
-func (s *Store) head(h uint64, depth uint8, number uint16) *uint32 {
-	return &s.heads[(h^(uint64(depth)<<16|uint64(number))*golden)%uint64(len(s.heads))]
+func (s *Store) head(h uint64, depth uint8, number uint16) (head *Head, mark uint32) {
+	return headOf(s.heads, h^(uint64(depth)<<16|uint64(number))*golden)
 }
 
 func (s *Store) newGroup(k *Key, h uint64, depth uint8, number uint16) *Group {
@@ -194,21 +226,27 @@ func (s *Store) newGroup(k *Key, h uint64, depth uint8, number uint16) *Group {
 	default:
 		return nil
 	}
-	g, head := &s.groups[x], s.head(h, depth, number)
+	g := &s.groups[x]
+	head, mark := s.head(h, depth, number)
 	g.key, g.hash, g.index, g.depth, g.number = *k, h, x, depth, number
 	g.full, g.refused = 0, false
 	g.noted.Store(0)
-	g.next, *head = *head, x
+	g.next = head.first
+	head.begin(x, mark)
 	return g
 }
 
 // drop frees a group that has no slots and no branches, and the one whose last branch it was, if that one has no slots and is not in use.
 func (s *Store) drop(g *Group) {
-	link := s.head(g.hash, g.depth, g.number)
-	for *link != g.index {
-		link = &s.groups[*link].next
+	if head, _ := s.head(g.hash, g.depth, g.number); head.first == g.index {
+		head.follow(g.next)
+	} else {
+		x := head.first
+		for s.groups[x].next != g.index {
+			x = s.groups[x].next
+		}
+		s.groups[x].next = g.next
 	}
-	*link = g.next
 	g.next, s.freeGroup = s.freeGroup, g.index
 	if g.depth == 0 {
 		s.unlinkBeside(g)
@@ -223,10 +261,10 @@ func (s *Store) drop(g *Group) {
 }
 
 func (s *Store) linkBeside(g *Group) {
-	head := &s.hosts[g.key.hostsHash()%uint64(len(s.hosts))]
-	g.beside = [2]uint32{*head, 0}
-	s.groups[*head].beside[1] = g.index // group 0 has no neighbors, so its links are never read
-	*head = g.index
+	head, mark := headOf(s.hosts, g.key.hostsHash())
+	g.beside = [2]uint32{head.first, 0}
+	s.groups[head.first].beside[1] = g.index // group 0 has no neighbors, so its links are never read
+	head.begin(g.index, mark)
 }
 
 func (s *Store) unlinkBeside(g *Group) {
@@ -235,13 +273,15 @@ func (s *Store) unlinkBeside(g *Group) {
 	if previous != 0 {
 		s.groups[previous].beside[0] = next
 	} else {
-		s.hosts[g.key.hostsHash()%uint64(len(s.hosts))] = next
+		head, _ := headOf(s.hosts, g.key.hostsHash())
+		head.follow(next)
 	}
 }
 
 // Beside finds the groups between the hosts of a key, behind the same ports, in other scopes than the key's. all: there are no more.
 func (s *Store) Beside(k *Key, to *[MaxBeside]*Group) (n int, all bool) {
-	x := s.hosts[k.hostsHash()%uint64(len(s.hosts))]
+	head, mark := headOf(s.hosts, k.hostsHash())
+	x := head.of(mark)
 	for range 2 * MaxBeside {
 		if x == 0 {
 			return n, true
@@ -264,7 +304,8 @@ func (s *Store) Tell(g *Group) { s.news[g.index/64].Or(1 << (g.index % 64)) }
 
 // TellBetween makes the groups between the hosts of a key, behind the same ports, news: MaxBeside of them at most, and not their branches. It needs Lock.
 func (s *Store) TellBetween(k *Key) {
-	x := s.hosts[k.hostsHash()%uint64(len(s.hosts))]
+	head, mark := headOf(s.hosts, k.hostsHash())
+	x := head.of(mark)
 	for n := 0; x != 0 && n < MaxBeside; n++ {
 		g := &s.groups[x]
 		if x = g.beside[0]; g.key.Hosts == k.Hosts && g.key.Scope.Port() == k.Scope.Port() {

@@ -9,7 +9,7 @@ import (
 
 func newStore(flows int) *Store {
 	groups, slots, nodes, counts := Sizes(flows)
-	return New(Memory{make([]Group, groups), make([]uint32, 2*groups), make([]Record, slots), make([]Node, nodes), make([]atomic.Uint32, counts)})
+	return New(Memory{make([]Group, groups), make([]Head, 2*groups), make([]Record, slots), make([]Node, nodes), make([]atomic.Uint32, counts)})
 }
 
 // TestEmptyFirst: on a side whose slots were all assigned before, a new flow gets an empty slot, if there is one, and not that of a flow
