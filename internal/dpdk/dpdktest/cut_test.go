@@ -1,6 +1,6 @@
 //go:build !nodpdk
 
-package dpdktest
+package dpdktest_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
 )
 
 const (
@@ -152,9 +154,9 @@ func (p *packet) gre(checksum, key bool) {
 }
 
 // transport ends the headers and adds the payload.
-func (p *packet) transport(udp bool, size, payload int) Offload {
+func (p *packet) transport(udp bool, size, payload int) dpdktest.Offload {
 	number, header := uint8(6), []byte{0, 1, 0, 2, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0x80, 0x99, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
-	o := Offload{Type: gsoTCPv4, Size: uint16(size), Transport: uint16(len(p.bytes))}
+	o := dpdktest.Offload{Type: gsoTCPv4, Size: uint16(size), Transport: uint16(len(p.bytes))}
 	if p.v6 {
 		o.Type = gsoTCPv6
 	}
@@ -276,7 +278,7 @@ func TestCut(t *testing.T) {
 		}
 		udp, size, payload := bit("UDP"), rapid.IntRange(1, 1400).Draw(t, "size"), rapid.IntRange(1, 20000).Draw(t, "payload")
 		o := p.transport(udp, size, payload)
-		if err := p.verify(Cut(p.bytes, o, capacity), int(o.Transport), p.ip, udp, size, payload); err != nil {
+		if err := p.verify(dpdktest.Cut(p.bytes, o, capacity), int(o.Transport), p.ip, udp, size, payload); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -290,7 +292,7 @@ func TestCutJumbo(t *testing.T) {
 		p.ipv6(true, options)
 		const size, payload = 1400, 180_000
 		o := p.transport(false, size, payload)
-		if err := p.verify(Cut(p.bytes, o, capacity), int(o.Transport)-8, p.ip, false, size, payload); err != nil {
+		if err := p.verify(dpdktest.Cut(p.bytes, o, capacity), int(o.Transport)-8, p.ip, false, size, payload); err != nil {
 			t.Errorf("options %v: %v", options, err)
 		}
 	}
@@ -298,26 +300,26 @@ func TestCutJumbo(t *testing.T) {
 
 // TestCutRefuses: headers that don't lead to the transport header, or that every frame would need another one of, are not guessed at.
 func TestCutRefuses(t *testing.T) {
-	for name, make := range map[string]func() ([]byte, Offload){
-		"a transport header in the payload": func() ([]byte, Offload) {
+	for name, make := range map[string]func() ([]byte, dpdktest.Offload){
+		"a transport header in the payload": func() ([]byte, dpdktest.Offload) {
 			p := plain()
 			o := p.transport(false, 1000, 5000)
 			o.Transport += 32
 			return p.bytes, o
 		},
-		"another protocol": func() ([]byte, Offload) {
+		"another protocol": func() ([]byte, dpdktest.Offload) {
 			p := plain()
 			o := p.transport(false, 1000, 5000)
 			o.Type = gsoUDP
 			return p.bytes, o
 		},
-		"a fragment": func() ([]byte, Offload) {
+		"a fragment": func() ([]byte, dpdktest.Offload) {
 			p := plain()
 			o := p.transport(false, 1000, 5000)
 			p.bytes[14+6] = 0x20
 			return p.bytes, o
 		},
-		"MPLS": func() ([]byte, Offload) {
+		"MPLS": func() ([]byte, dpdktest.Offload) {
 			p := &packet{}
 			p.ethernet(0)
 			p.protocol(0, 0x8847)
@@ -326,14 +328,14 @@ func TestCutRefuses(t *testing.T) {
 			p.ipv4(0)
 			return p.bytes, p.transport(false, 1000, 5000)
 		},
-		"GRE with sequence numbers": func() ([]byte, Offload) {
+		"GRE with sequence numbers": func() ([]byte, dpdktest.Offload) {
 			p := plain()
 			p.gre(false, true)
 			p.bytes[p.next-2] = 0x10
 			p.ipv4(0)
 			return p.bytes, p.transport(false, 1000, 5000)
 		},
-		"a short EtherType that is an IP protocol's number": func() ([]byte, Offload) {
+		"a short EtherType that is an IP protocol's number": func() ([]byte, dpdktest.Offload) {
 			p := &packet{}
 			p.ethernet(0)
 			p.protocol(0, 17)
@@ -343,16 +345,16 @@ func TestCutRefuses(t *testing.T) {
 			p.ipv4(0)
 			return p.bytes, p.transport(false, 1000, 5000)
 		},
-		"IP in UDP": func() ([]byte, Offload) {
+		"IP in UDP": func() ([]byte, dpdktest.Offload) {
 			p := plain()
 			p.udp(false)
 			p.next = 0
 			p.ipv4(0)
 			return p.bytes, p.transport(false, 1000, 5000)
 		},
-		"no payload": func() ([]byte, Offload) { p := plain(); return p.bytes, p.transport(false, 1000, 0) },
-		"no size":    func() ([]byte, Offload) { p := plain(); return p.bytes, p.transport(false, 0, 500) },
-		"a source route": func() ([]byte, Offload) {
+		"no payload": func() ([]byte, dpdktest.Offload) { p := plain(); return p.bytes, p.transport(false, 1000, 0) },
+		"no size":    func() ([]byte, dpdktest.Offload) { p := plain(); return p.bytes, p.transport(false, 0, 500) },
+		"a source route": func() ([]byte, dpdktest.Offload) {
 			p := &packet{}
 			p.ethernet(0)
 			p.ipv6(false, true)
@@ -361,7 +363,7 @@ func TestCutRefuses(t *testing.T) {
 			return p.bytes, o
 		},
 	} {
-		if b, o := make(); len(Cut(b, o, capacity)) != 0 {
+		if b, o := make(); len(dpdktest.Cut(b, o, capacity)) != 0 {
 			t.Errorf("%s: it was cut", name)
 		}
 	}
@@ -374,7 +376,7 @@ func TestComplete(t *testing.T) {
 		start, offset := rapid.IntRange(0, 220).Draw(t, "start"), 2*rapid.IntRange(0, 10).Draw(t, "offset")
 		before := bytes.Clone(frame)
 		inside := start < len(frame) && start+offset+2 <= len(frame)
-		if Complete(frame, uint16(start), uint16(offset)) != inside {
+		if dpdktest.Complete(frame, uint16(start), uint16(offset)) != inside {
 			t.Fatalf("a checksum at %d+%d in %d bytes: inside %v", start, offset, len(frame), inside)
 		}
 		if !inside && !bytes.Equal(frame, before) {
@@ -409,7 +411,7 @@ func FuzzCut(f *testing.F) {
 			return
 		}
 		before := bytes.Clone(b)
-		for _, frame := range Cut(b, Offload{kind, size, transport}, capacity) {
+		for _, frame := range dpdktest.Cut(b, dpdktest.Offload{kind, size, transport}, capacity) {
 			if len(frame) > capacity || len(frame) > len(b) {
 				t.Errorf("a frame of %d bytes of a packet of %d", len(frame), len(b))
 			}
