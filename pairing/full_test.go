@@ -47,6 +47,35 @@ func TestFullGroup(t *testing.T) {
 	}
 }
 
+// TestWaitingIsRoutine: between its attempts to get a slot, a flow that has none is only counted, whatever its PSNs, requests or responses.
+func TestWaitingIsRoutine(t *testing.T) {
+	const packets = 1000
+	for _, o := range []packet.Opcode{packet.RCSendOnly, packet.RCAcknowledge} {
+		s := newSite(t, 4096, 4096)
+		for range store.SlotsASide + 1 {
+			s.connect(1, 1, rand.New(rand.NewPCG(1, 1)))
+			s.send(&s.connections[len(s.connections)-1], 0, o)
+		}
+		c, w, observed := &s.connections[store.SlotsASide], s.workers[0], 0
+		for n := range uint32(packets) {
+			k := flowtable.Key{Src: c.host[0], Dst: c.host[1], DestQP: c.qp[1]}
+			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: o, DestQP: k.DestQP, PSN: n * coarse, SrcPort: c.port, Len: 64}
+			var records [1]packet.Record
+			records[0].Set(&p)
+			records[0].Flow = k.Words()
+			w.StartBurst()
+			w.Lookup(records[:], s.now, s.refs[:])
+			if w.Routine(s.refs[:], records[:], 0) == 0 {
+				w.Observe(s.refs[0].Index, &k, &p, s.frame[:], s.now)
+				observed++
+			}
+		}
+		if got := w.Traffic(s.refs[0].Index).Packets; got != packets+1 || observed > maxPace+2 {
+			t.Errorf("%v: %d packets are counted, of %d, and %d were observed", o, got, packets+1, observed)
+		}
+	}
+}
+
 // BenchmarkTooManyFlows is the time of a packet where 16 times as many flows as have a slot come one way only, each a packet in turn: all want a slot.
 func BenchmarkTooManyFlows(b *testing.B) {
 	const flows, paired, hosts, gap = 1 << 20, 1 << 16, 4096, 100 // ns between packets
@@ -63,16 +92,16 @@ func BenchmarkTooManyFlows(b *testing.B) {
 	step := func() {
 		w.StartBurst()
 		for i := range records {
-			n := uint64(order[at%flows])
+			n, psn := uint64(order[at%flows]), uint32(at/flows)
 			at++
 			k := flowtable.Key{Src: packet.Addr{Hi: 1, Lo: n % hosts}, Dst: packet.Addr{Hi: 2, Lo: n / hosts}, DestQP: 2 + uint32(n)}
-			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: k.DestQP, SrcPort: 50000, Len: 64}
+			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: k.DestQP, SrcPort: 50000, Len: 64, PSN: psn}
 			records[i].Set(&r)
 			records[i].Flow, keys[i] = k.Words(), k
 		}
 		w.Lookup(records[:], now, refs[:])
 		for i := w.Routine(refs[:], records[:], 0); i < len(refs); i = w.Routine(refs[:], records[:], i+1) {
-			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: keys[i].DestQP, SrcPort: 50000, Len: 64}
+			r := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCWriteMiddle, DestQP: keys[i].DestQP, SrcPort: 50000, Len: 64, PSN: records[i].PSN}
 			w.Observe(refs[i].Index, &keys[i], &r, nil, now)
 		}
 		now += gap * int64(len(records))

@@ -12,7 +12,7 @@ import (
 // packet i, from Lookup; none for a CNP, at which Routine doesn't stop. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
 //
 // A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
-// one, or a response near the last one that was observed.
+// one, or a response near the last one that was observed; for a flow that waits for a slot, no packet until its next attempt.
 func (l *Learner) Routine(flows []flowtable.Ref, packets []packet.Record, from int) int {
 	packets = packets[:len(flows)]
 	for n := from; n < len(flows); n++ {
@@ -39,9 +39,14 @@ func (l *Learner) routine(x flowtable.Index, p *packet.Record) bool {
 	if p.SrcPort != t.port && role != packet.NoRole {
 		return false
 	}
+	waits := s == known(0) && t.slot == 0
 	switch role {
 	case packet.Request:
 		if psn == t.last {
+			break
+		}
+		if waits {
+			t.last = psn
 			break
 		}
 		// Both in the same block of coarse PSNs; with inexact in last they never are.
@@ -50,7 +55,7 @@ func (l *Learner) routine(x flowtable.Index, p *packet.Record) bool {
 		}
 		t.last = psn
 	case packet.Response:
-		if t.acked&ackedBit == 0 || (psn-t.acked+backMargin+1)&packet.PSNMask > backMargin+coarse {
+		if !waits && (t.acked&ackedBit == 0 || (psn-t.acked+backMargin+1)&packet.PSNMask > backMargin+coarse) {
 			return false
 		}
 	case packet.NoRole:

@@ -77,22 +77,37 @@ ahead:
 	XORL R14, R15
 	ORL  R15, CX
 	CMPL CX, $const_coarse
-	JCC  done
+	JCC  requestWaits
 	ANDL $const_usableMask, DX
 	CMPL DX, $const_usable
-	JNE  done
+	JNE  requestWaits
+
+last:
 	MOVL R14, track_last(AX)
 	JMP  count
+
+requestWaits:
+	CMPL track_known(AX), $const_knownBit
+	JNE  done
+	CMPL track_slot(AX), $0
+	JNE  done
+	JMP  last
 
 response:
 	CMPL  R13, $const_response
 	JNE   done
 	MOVL  track_acked(AX), CX
 	TESTL CX, CX
-	JPL   done                   // without ackedBit
+	JPL   responseWaits          // without ackedBit
 	SUBL  CX, R14
 	ADDL  $const_behind, R14
 	ANDL  $const_psnMask, R14
 	CMPL  R14, $const_nearHighest
-	JHI   done
-	JMP   count
+	JLS   count
+
+responseWaits:
+	CMPL track_known(AX), $const_knownBit
+	JNE  done
+	CMPL track_slot(AX), $0
+	JNE  done
+	JMP  count

@@ -84,12 +84,13 @@ func near(t *rapid.T, n uint32, name string) uint32 {
 // drawTrack gives a flow an answer and a track.
 func drawTrack(t *rapid.T, l *Learner, x flowtable.Index) {
 	sure := makeAnswer(7, Confirmed, EvidencePort)
-	answer := mostly(t, "answer", sure, 0, makeAnswer(7, Candidate, EvidencePort), sure.closed(EndedDREQ))
+	answer := rapid.SampledFrom([]Answer{sure, sure, 0, makeAnswer(7, Candidate, EvidencePort), sure.closed(EndedDREQ)}).Draw(t, "answer")
 	if x != flowtable.None {
 		l.setAnswer(x, answer)
 	}
 	k := &l.tracks[x]
-	*k = track{packets: rapid.Uint32().Draw(t, "counted"), bytes: rapid.Uint32Max(carried).Draw(t, "bytes"), port: 9}
+	*k = track{packets: rapid.Uint32().Draw(t, "counted"), bytes: rapid.Uint32Max(carried).Draw(t, "bytes"), port: 9,
+		slot: rapid.Uint32Max(1).Draw(t, "slot")}
 	k.last = rapid.Uint32Max(packet.PSNMask).Draw(t, "last")
 	k.acked = near(t, k.last, "acked")&packet.PSNMask | mostly[uint32](t, "acknowledged", ackedBit, 0)
 	k.last |= mostly[uint32](t, "inexact", 0, inexact)
