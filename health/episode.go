@@ -23,7 +23,7 @@ type episode struct {
 	nak       int64
 	rnr       int64
 	timer     int64 // ns, of the RNR NAK
-	latestNAK int64 // a NAK for any packet, since the episode before, or a short time ago
+	latestNAK int64 // a NAK for this packet or any before it, since the episode before, or a short time ago
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
@@ -31,6 +31,7 @@ type episode struct {
 	answered            int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
 	passed              uint32 // answers that had passed before, to psn and what is behind it
 	came                int64  // when an answer to psn came after it
+	asks                uint32 // how many answers had been asked for, and had not passed
 	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	awaited             uint32 // of resent, those before the requester sent something new: their answers come before the one to that
@@ -178,7 +179,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
 	o := episode{psn: p.PSN, id: p.ID, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
-	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
+	if ahead(p.PSN, r.nakPSN) >= 0 && (r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least) { // it acknowledges all before
 		o.latestNAK = r.nakAt
 	}
 	set := func(flag uint32, is bool) {
@@ -197,13 +198,16 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
 	}
+	if o.asks = uint32(h.probes.n); o.asks == 0 && r.n > 1 && r.list[r.n-2].psn == p.PSN {
+		o.asks = r.list[r.n-2].asks
+	}
 	set(overdue, r.overdue(h, p))
 	set(due, h.probes.n > 0 && !h.holes.between(p.PSN, h.probes.list[0].psn) || r.asked != 0 && r.latestPSN == p.PSN)
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
-	waited := o.flags&sameAgain != 0 && o.silent >= shortest                                               // since it was sent again
-	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && !n.notReady && n.at < r.list[r.n-2].at) { // it was obeyed then
+	waited := o.flags&sameAgain != 0 && o.silent >= shortest // since it was sent again
+	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && r.list[r.n-2].obeyedWith(n)) {
 		o.nak = n.at
 		set(refusedBefore, n.notReady)
 		set(itself, n.psn == p.PSN)
@@ -264,6 +268,12 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
+}
+
+// obeyedWith reports whether the requester had obeyed a NAK when it went back to the packet that the NAK asks for. If an RNR NAK had refused that, too, it obeys
+// both, but none once it has waited for as long as that asks.
+func (o *episode) obeyedWith(n *refusal) bool {
+	return n.at < o.at && (!n.notReady || o.rnr == 0 || o.at-o.rnr >= o.timer*4/5)
 }
 
 // timedOut notes when a requester went back without having been asked to.

@@ -12,8 +12,9 @@ type repeat struct {
 	rnrs      refusals
 	wait      int64  // ns, the longest that an RNR NAK asked for
 	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
-	nakAt     int64  // when the latest NAK passed
-	latest    int64  // when the latest time-out was, and what it sent again first
+	nakAt     int64  // when the latest NAK passed, and what it asked for
+	nakPSN    uint32
+	latest    int64 // when the latest time-out was, and what it sent again first
 	latestPSN uint32
 	latestEnd uint32    // after all that had been sent then
 	tries     uint32    // time-outs in a row for it
