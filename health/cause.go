@@ -91,11 +91,13 @@ func (o *episode) answeredTooSeldom(h *Half) bool {
 // to an earlier one would have come at any time.
 func (o *episode) prompt(h *Half) bool {
 	const trips, enough = 64, 3
-	within := func(since int64) bool {
-		took := o.came - since
-		return since != 0 && took >= h.shortestTrip() && took <= 2*h.clean.most
-	}
-	return o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && h.clean.n >= enough && o.silent >= trips*h.clean.most && (within(o.tried) || o.tries == 1 && within(o.at))
+	return o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && h.clean.n >= enough && o.silent >= trips*h.clean.most && (o.tripAfter(h, o.tried) || o.tries == 1 && o.tripAfter(h, o.at))
+}
+
+// tripAfter reports whether the first answer came just a round trip after a time.
+func (o *episode) tripAfter(h *Half, since int64) bool {
+	took := o.came - since
+	return since != 0 && took >= h.shortestTrip() && took <= 2*h.clean.most
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
@@ -214,8 +216,8 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && (o.asks > 1 || h.flags&unasked != 0) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
-		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); nor are several answers lost
+	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
+		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
 	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
 }

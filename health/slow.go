@@ -46,12 +46,16 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
+	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 || h.Requests.Packets == 0 { // a single one may have passed before the first packet, and responses that weren't asked for here may have been lost
 		return Verdict{}, false
+	}
+	of := h.Requests.Packets + h.NotCaptured
+	if h.reads.known {
+		of += h.Responses.Packets
 	}
 	return Verdict{
 		Name: Incomplete, Weight: h.NotCaptured,
-		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets+h.NotCaptured)),
+		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, of)),
 		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
 	}, true
 }
