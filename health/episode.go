@@ -239,7 +239,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
 		o.came = m.at
 	} else if h.hasAnswer(p.PSN) {
-		o.answer, o.passed = h.answers.latest, 1
+		o.answer, o.passed = max(h.answers.latest, h.answers.at), 1
 		if m != nil {
 			o.passed, o.answered = uint32(h.Responses.Packets)-m.n+1, m.at
 			if o.flags&ofRead != 0 {
