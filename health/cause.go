@@ -13,13 +13,13 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
-	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
+	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && o.flags&laterNAK == 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
-	case !h.reads.known && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
+	case !h.reads.known && o.mayObey(h) && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
@@ -163,7 +163,7 @@ func (o *episode) longEnough(h *Half) bool {
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (o *episode) unlessTimeOut(h *Half) Cause {
-	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
+	asked, implied := o.mayObey(h) && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
 	switch {
 	case o.beyond != 0, implied && !asked && o.flags&ofRead != 0:
 		return Implied

@@ -23,7 +23,7 @@ type episode struct {
 	nak       int64
 	rnr       int64
 	timer     int64 // ns, of the RNR NAK
-	latestNAK int64 // a NAK for this packet or any before it, since the episode before, or a short time ago
+	latestNAK int64 // a NAK for any packet, since the episode before, or a short time ago
 	beyond    int64 // of a READ: a response beyond one that is missing
 	answer    int64 // an answer to psn: it may have been on its way, or lost
 
@@ -74,6 +74,7 @@ const (
 	discarded                 // so was that one: the responder had dropped both, as it waited for one before
 	heard                     // a READ response that is asked for again passed at a time that is known
 	unforeseen                // no reason for it had passed
+	laterNAK                  // the NAKs since the episode before are for later packets
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -179,7 +180,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 // opening is what is known of an episode at its beginning.
 func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode {
 	o := episode{psn: p.PSN, id: p.ID, end: h.next, at: p.Time, silent: p.Time - before, back: r.at, psns: h.psnsOf(p), flags: current}
-	if ahead(p.PSN, r.nakPSN) >= 0 && (r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least) { // it acknowledges all before
+	if r.nakAt > r.at || h.naks.n > 0 && p.Time-r.nakAt < 8*h.naks.least {
 		o.latestNAK = r.nakAt
 	}
 	set := func(flag uint32, is bool) {
@@ -188,6 +189,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 	}
 	set(ofRead, returnsData(p.Opcode))
+	set(laterNAK, ahead(p.PSN, r.nakPSN) < 0)
 	set(missed, unseen)
 	set(perhapsAnew, h.flags&mayBegin != 0)
 	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= Silent) // its answer was recorded before it
@@ -239,7 +241,10 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
 		o.came = m.at
 	} else if h.hasAnswer(p.PSN) {
-		o.answer, o.passed = max(h.answers.latest, h.answers.at), 1
+		o.answer, o.passed = h.answers.latest, 1
+		if !o.mayObey(h) { // else the NAK that it obeys is an earlier one than that which acknowledges it
+			o.answer = max(o.answer, h.answers.at)
+		}
 		if m != nil {
 			o.passed, o.answered = uint32(h.Responses.Packets)-m.n+1, m.at
 			if o.flags&ofRead != 0 {
@@ -268,6 +273,12 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
+}
+
+// mayObey reports whether the requester may have obeyed the latest NAKs, though none of them is known to be for the packet that it goes back to. A NAK acknowledges
+// all before what it asks for, so those for later packets are no reason. If packets don't pass in order, it isn't known which of them it has obeyed.
+func (o *episode) mayObey(h *Half) bool {
+	return o.latestNAK != 0 && (o.flags&laterNAK == 0 || h.jumbled())
 }
 
 // obeyedWith reports whether the requester had obeyed a NAK when it went back to the packet that the NAK asks for. If an RNR NAK had refused that, too, it obeys
