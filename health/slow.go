@@ -46,7 +46,7 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 || h.Requests.Packets == 0 { // a single one may have passed before the first packet, and responses that weren't asked for here may have been lost
+	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
 		return Verdict{}, false
 	}
 	of := h.Requests.Packets + h.NotCaptured
