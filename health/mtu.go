@@ -31,9 +31,10 @@ func (m *mtus) follows(message, psns uint32) {
 	m.fits, m.spaced = fits, min(m.spaced+1, 1<<7)
 }
 
-// differ reports whether the ends use different path MTUs, and the requester's. Requests that are missing between two READs make these take more PSNs, but not all,
-// nor fewer.
+// differ reports whether the ends use different path MTUs, and the requester's. Requests that are missing between READs make these seem to take more PSNs, but not
+// all of them equally, nor fewer.
 func (m *mtus) differ() (requester uint32, is bool) {
+	const several = 4
 	if m.responder == 0 || m.responder > maximum {
 		return 0, false
 	}
@@ -48,7 +49,7 @@ func (m *mtus) differ() (requester uint32, is bool) {
 		if of == m.responder {
 			return 0, false
 		}
-		requester, is = of, of > m.responder || m.spaced > 1
+		requester, is = of, of > m.responder || m.spaced >= several
 	}
 	return requester, is
 }
