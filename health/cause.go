@@ -207,6 +207,7 @@ func (o *episode) implied(h *Half) bool {
 // after what was sent again is to an earlier packet. And a responder gives at most one answer to each packet: if more come than packets were sent again, one is
 // to an earlier packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time later.
 func (o *episode) answeredEarly(h *Half) bool {
+	const trips = 4
 	if o.flags&missed != 0 || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) { // who isn't ready answers the same packet in different ways
 		return false
 	}
@@ -216,7 +217,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
+	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.at-o.sent >= trips*h.clean.most && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
 	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))

@@ -19,7 +19,7 @@
 //
 //   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys). A NAK
 //     acknowledges all before it, so who goes back to an earlier packet doesn't obey it. If a responder that isn't ready sends both (Soft-RoCE does), both are
-//     obeyed, but none once the requester has waited for as long as the RNR NAK asks;
+//     obeyed, one after the other;
 //   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise. If the requester may have timed out, the missing one did not pass, or
 //     those before it did, or it is known how long the requester takes, and it took just that long;
 //   - it comes to the requester on the path of a NAK, so neither is obeyed much sooner than the other. If packets don't pass here in order and both passed, either

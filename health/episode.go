@@ -208,8 +208,8 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(askedBefore, h.reads.covers(p.PSN))
 	set(jumped, h.reads.jumped(p.PSN))
 	set(sameAgain, r.n > 1 && r.list[r.n-2].psn == p.PSN)
-	waited := o.flags&sameAgain != 0 && o.silent >= shortest // since it was sent again
-	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && r.list[r.n-2].obeyedWith(n)) {
+	waited := o.flags&sameAgain != 0 && o.silent >= shortest                                               // since it was sent again
+	if n := r.naks.of(h, p.PSN, p.Time); n != nil && !(waited && !n.notReady && n.at < r.list[r.n-2].at) { // it was obeyed then
 		o.nak = n.at
 		set(refusedBefore, n.notReady)
 		set(itself, n.psn == p.PSN)
@@ -279,12 +279,6 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 // all before what it asks for, so those for later packets are no reason. If packets don't pass in order, it isn't known which of them it has obeyed.
 func (o *episode) mayObey(h *Half) bool {
 	return o.latestNAK != 0 && (o.flags&laterNAK == 0 || h.jumbled())
-}
-
-// obeyedWith reports whether the requester had obeyed a NAK when it went back to the packet that the NAK asks for. If an RNR NAK had refused that, too, it obeys
-// both, but none once it has waited for as long as that asks.
-func (o *episode) obeyedWith(n *refusal) bool {
-	return n.at < o.at && (!n.notReady || o.rnr == 0 || o.at-o.rnr >= o.timer*4/5)
 }
 
 // timedOut notes when a requester went back without having been asked to.

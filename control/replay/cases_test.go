@@ -167,7 +167,7 @@ var cases = map[string]answer{
 	// a requester with another path MTU; NAKs without their requests; who asks for a connection gives up and asks anew; a sender that marks all its packets CE.
 	"crc_both_ways.pcap":       {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"nak-sequence-error": 42, "time-out": 40, "unknown": 1}, lost: 13},
 	"time_out_before_nak.pcap": {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"nak-sequence-error": 131, "spurious": 13, "time-out": 64}, lost: 37},
-	"rnr_dies.pcap":            {verdicts: []string{health.NoAnswer, health.NotReady}, causes: map[string]uint64{"rnr-nak": 38, "time-out": 448}, says: "none of 8 transmissions"},
+	"rnr_dies.pcap":            {verdicts: []string{health.NoAnswer, health.NotReady}, causes: map[string]uint64{"rnr-nak": 102, "time-out": 384}, says: "none of 7 transmissions"},
 	"read_mtu.pcap":            {verdicts: []string{health.MTUDiffers}, says: "a path MTU of 4096 bytes"},
 	"naks_only.pcap":           {verdicts: []string{health.Unexplained}, says: "5 NAKs ask for"},
 	"cm_new_ids.pcap":          {verdicts: []string{health.NoAnswer}, says: "7 requests for a connection"},
