@@ -70,7 +70,7 @@ func (h *Half) refused(p *Packet) bool {
 		h.NAKs[code]++
 		switch s := h.recent.find(p.PSN); {
 		case code == 0:
-			r.nakAt = p.Time
+			r.noteNAK(p.PSN, p.Time)
 			r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: r.notReady == p.PSN+1})
 		case s != nil && s.read:
 			h.flags |= noRead

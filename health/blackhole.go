@@ -10,7 +10,9 @@ type big struct {
 	Stuck    size   // the smallest one of a packet that was sent stuckTries times without being acknowledged
 	attempts uint32 // of the packet at again
 	again    uint32
-	heard    bool // the responder has asked for it, or has answered since it was sent again
+	since    int64 // when that was first sent again
+	waited   int64 // how long the packet of Stuck was sent again at most, ns
+	heard    bool  // the responder has asked for it, or has answered since it was sent again
 }
 
 // size is that of a packet behind its BTH. Of packets with the same payload, those with more headers, such as a RETH, are longer.
@@ -62,11 +64,28 @@ func (b *big) delivered(acked uint32, latest *sent) {
 }
 
 // stuck notes that a request of a size is sent again. asked: the responder has asked for just this one, which something behind it made it do.
-func (b *big) stuck(psn uint32, of size, asked bool) {
+func (b *big) stuck(psn uint32, of size, asked bool, now int64) {
 	if b.attempts == 0 || b.again != psn {
-		b.again, b.attempts, b.heard = psn, 0, asked
+		b.again, b.attempts, b.heard, b.since = psn, 0, asked, now
 	}
-	if b.attempts++; b.attempts >= stuckTries && of.data > 0 && (b.Stuck == (size{}) || of.sum() < b.Stuck.sum()) {
-		b.Stuck = of
+	if b.attempts++; b.attempts < stuckTries || of.data == 0 {
+		return
 	}
+	if b.Stuck == (size{}) || of.sum() < b.Stuck.sum() {
+		b.Stuck, b.waited = of, 0
+	}
+	if of == b.Stuck {
+		b.waited = max(b.waited, now-b.since)
+	}
+}
+
+// inTime reports whether the answers to a packet that was sent again and again would have come meanwhile: the time-out isn't shorter than a round trip, which is
+// less than farTrip if it isn't known.
+func (h *Half) inTime() bool {
+	const farTrip = 50 * ms
+	trip := farTrip
+	if h.clean.n > 0 {
+		trip = h.clean.most
+	}
+	return h.big.waited > 2*trip
 }

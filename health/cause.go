@@ -13,13 +13,13 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
-	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
+	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && o.flags&laterNAK == 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
-	case !h.reads.known && o.latestNAK != 0 && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
+	case !h.reads.known && o.mayObey(h) && h.Interval.n == 0 && h.obeys(o.at-o.latestNAK):
 		return NAKSequence // what it was asked for first was overtaken; with READs that may have been one whose response was missing
 	case h.incomplete():
 		return Unknown
@@ -91,11 +91,13 @@ func (o *episode) answeredTooSeldom(h *Half) bool {
 // to an earlier one would have come at any time.
 func (o *episode) prompt(h *Half) bool {
 	const trips, enough = 64, 3
-	within := func(since int64) bool {
-		took := o.came - since
-		return since != 0 && took >= h.shortestTrip() && took <= 2*h.clean.most
-	}
-	return o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && h.clean.n >= enough && o.silent >= trips*h.clean.most && (within(o.tried) || o.tries == 1 && within(o.at))
+	return o.flags&ofRead == 0 && o.answer == 0 && o.came != 0 && h.clean.n >= enough && o.silent >= trips*h.clean.most && (o.tripAfter(h, o.tried) || o.tries == 1 && o.tripAfter(h, o.at))
+}
+
+// tripAfter reports whether the first answer came just a round trip after a time.
+func (o *episode) tripAfter(h *Half, since int64) bool {
+	took := o.came - since
+	return since != 0 && took >= h.shortestTrip() && took <= 2*h.clean.most
 }
 
 // longestReaction is the most time that the requester takes to react to what passes here, ns; 0: not known. That it sent something once an answer had passed
@@ -161,7 +163,7 @@ func (o *episode) longEnough(h *Half) bool {
 
 // unlessTimeOut is the cause of an episode that began too soon for a time-out. The packets that a NAK asked for first may have been overtaken.
 func (o *episode) unlessTimeOut(h *Half) Cause {
-	asked, implied := o.latestNAK != 0 && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
+	asked, implied := o.mayObey(h) && h.obeys(o.at-o.latestNAK), o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied || o.flags&ofRead == 0 && h.reads.known
 	switch {
 	case o.beyond != 0, implied && !asked && o.flags&ofRead != 0:
 		return Implied
@@ -205,6 +207,7 @@ func (o *episode) implied(h *Half) bool {
 // after what was sent again is to an earlier packet. And a responder gives at most one answer to each packet: if more come than packets were sent again, one is
 // to an earlier packet. Answers come in the order of what they answer: all have come once a packet is acknowledged that was sent for the first time later.
 func (o *episode) answeredEarly(h *Half) bool {
+	const trips = 4
 	if o.flags&missed != 0 || h.repeat.notReady != 0 || h.NAKs[0] > 0 && !h.mayTimeOut(o.silent) { // who isn't ready answers the same packet in different ways
 		return false
 	}
@@ -214,8 +217,8 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
-	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
-		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8)
+	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.at-o.sent >= trips*h.clean.most && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
+		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
 	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
 }

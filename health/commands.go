@@ -74,6 +74,8 @@ func (v *Verdict) typed(gateway bool) []string {
 			fmt.Sprintf("tracepath -n %s   # at %s: the MTU of each hop", to, from),
 			fmt.Sprintf("ip link set dev $IF mtu 4200   # at %s and %s, and the same at every switch port between them", from, to),
 		}
+	case MTUDiffers:
+		return []string{fmt.Sprintf("ibv_devinfo | grep active_mtu   # at %s and %s", from, to)}
 	case NoAnswer:
 		return []string{
 			fmt.Sprintf("ping -c 3 %s   # at %s", to, from),

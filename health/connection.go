@@ -157,7 +157,7 @@ func ending(h *Half, now int64) Ending {
 		return Failed
 	case h.repeat.tries >= retries && ahead(h.answers.acked, h.repeat.latestPSN) <= 0:
 		return GaveUp
-	case h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0 && h.big.attempts >= gaveUp && now-h.sent > 4*h.Interval.most:
+	case h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0 && h.big.attempts >= gaveUp && (h.big.attempts > retries || now-h.sent > 4*h.Interval.most):
 		return GaveUp
 	}
 	return Open

@@ -17,7 +17,9 @@
 // have caused it, and what came after it. Its cause is decided when it must be (cause.go): the latest twelve stay open until the counts are read, as by
 // then the times that the path and both ends take are known best. The rules are in the order of their proof:
 //
-//   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys);
+//   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys). A NAK
+//     acknowledges all before it, so who goes back to an earlier packet doesn't obey it. If a responder that isn't ready sends both (Soft-RoCE does), both are
+//     obeyed, one after the other;
 //   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise. If the requester may have timed out, the missing one did not pass, or
 //     those before it did, or it is known how long the requester takes, and it took just that long;
 //   - it comes to the requester on the path of a NAK, so neither is obeyed much sooner than the other. If packets don't pass here in order and both passed, either
@@ -25,7 +27,7 @@
 //   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
 //     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
-//     caused them, if all was sent again, or one that can't have come to the requester yet;
+//     caused them, if all was sent again and not just the only answer may have been lost, or one that can't have come to the requester yet;
 //   - answers come in the order of what they answer: only those that precede the answer to something new are compared with what was sent again before that;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
 //     pass out of order), or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
@@ -53,7 +55,10 @@
 //
 // # What a verdict needs
 //
-// Evidence that excludes what is usual. Responses without a request may answer requests from before the first packet; a requester that gets its answers on
+// A READ takes as many PSNs as it has responses of the path MTU. If the requester counts by another one than the responder, neither losses nor causes are known, and
+// that is the verdict (mtu.go).
+//
+// Evidence that excludes what is usual. What isn't acknowledged in three attempts isn't too large for the path if their answers may still be on their way. Responses without a request may answer requests from before the first packet; a requester that gets its answers on
 // another path goes on. What waits in a queue passes as fast as before after a CNP, whether its sender obeys or not: a run of CNPs counts once twice the window
 // has passed, if as many still come, or if they come too soon after one another for a sender that obeys to raise its rate between them (run.go). Between directions that are recorded by different clocks no order is known: an answer may be to a request that is
 // recorded later, also one of another connection of the same QPs.

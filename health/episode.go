@@ -31,6 +31,7 @@ type episode struct {
 	answered            int64  // the first answer to psn; 0: not known. Had that one or any since come to the requester, it would not have gone back to psn
 	passed              uint32 // answers that had passed before, to psn and what is behind it
 	came                int64  // when an answer to psn came after it
+	asks                uint32 // how many answers had been asked for, and had not passed
 	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
 	awaited             uint32 // of resent, those before the requester sent something new: their answers come before the one to that
@@ -73,6 +74,7 @@ const (
 	discarded                 // so was that one: the responder had dropped both, as it waited for one before
 	heard                     // a READ response that is asked for again passed at a time that is known
 	unforeseen                // no reason for it had passed
+	laterNAK                  // the NAKs since the episode before are for later packets
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
 )
 
@@ -165,7 +167,7 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 		r.unasked++
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
-	h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0)
+	h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0, p.Time)
 	o.obeyed(h)
 	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
 		o.timedOut(h)
@@ -187,6 +189,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 	}
 	set(ofRead, returnsData(p.Opcode))
+	set(laterNAK, ahead(p.PSN, r.nakPSN) < 0)
 	set(missed, unseen)
 	set(perhapsAnew, h.flags&mayBegin != 0)
 	set(beganAnew, h.flags&mayBegin != 0 && h.fell-before >= Silent) // its answer was recorded before it
@@ -196,6 +199,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		ahead(p.PSN, r.list[r.n-2].psn) > 0 && ahead(r.next, p.PSN) > 0)
 	if o.asked = r.asked; h.probes.n > 0 {
 		o.asked = h.probes.list[0].time
+	}
+	if o.asks = uint32(h.probes.n); o.asks == 0 && r.n > 1 && r.list[r.n-2].psn == p.PSN {
+		o.asks = r.list[r.n-2].asks
 	}
 	set(overdue, r.overdue(h, p))
 	set(due, h.probes.n > 0 && !h.holes.between(p.PSN, h.probes.list[0].psn) || r.asked != 0 && r.latestPSN == p.PSN)
@@ -236,6 +242,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		o.came = m.at
 	} else if h.hasAnswer(p.PSN) {
 		o.answer, o.passed = h.answers.latest, 1
+		if !o.mayObey(h) { // else the NAK that it obeys is an earlier one than that which acknowledges it
+			o.answer = max(o.answer, h.answers.at)
+		}
 		if m != nil {
 			o.passed, o.answered = uint32(h.Responses.Packets)-m.n+1, m.at
 			if o.flags&ofRead != 0 {
@@ -264,6 +273,12 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
+}
+
+// mayObey reports whether the requester may have obeyed the latest NAKs, though none of them is known to be for the packet that it goes back to. A NAK acknowledges
+// all before what it asks for, so those for later packets are no reason. If packets don't pass in order, it isn't known which of them it has obeyed.
+func (o *episode) mayObey(h *Half) bool {
+	return o.latestNAK != 0 && (o.flags&laterNAK == 0 || h.jumbled())
 }
 
 // timedOut notes when a requester went back without having been asked to.

@@ -17,9 +17,9 @@ func explains(v Verdict) bool {
 // unexplained are retransmissions of which nothing proves a cause.
 func unexplained(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	const fewest = 6
+	const fewest, asked = 6, 3 // of NAKs whose requests don't pass here, each proves that one was missing
 	again, naks := h.AgainRequests.Packets-min(h.Perhaps.Packets, h.AgainRequests.Packets), h.NAKs[0]
-	if again < fewest && naks < fewest || h.lateOnly() || naks == 0 && h.eachTwice() { // those may be copies
+	if again < fewest && naks < fewest && (naks < asked || h.Requests.Packets > 0) || h.lateOnly() || naks == 0 && h.eachTwice() { // those may be copies
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -29,6 +29,9 @@ func unexplained(c *Connection, i int) (Verdict, bool) {
 	}
 	switch all := h.Retransmissions().Packets; all {
 	case 0:
+		if h.Requests.Packets == 0 {
+			v.Evidence = fmt.Sprintf("%d NAKs ask for packets that did not come to their receiver; requests don't pass here, so where these were lost, or overtaken, isn't known", naks)
+		}
 	case h.Retransmitted[Spurious].Packets:
 		v.Evidence = h.sentAgain() + ": the requester timed out although the answer was on its way; either the responder or the path stood still, or the timeout is too short"
 		v.Advice = "look for pauses (PFC) and at the responder's CPU and PCIe at these times, or raise the QP's timeout"

@@ -15,6 +15,7 @@ type Half struct {
 	Ended   int64
 
 	mtu       uint32 // payload of a full packet, once known
+	mtus      mtus
 	largest   uint32 // payload of any
 	next      uint32 // after the highest PSN sent
 	most      int32  // packets that were outstanding at any time, also before any answer was seen
@@ -89,7 +90,7 @@ func (h *Half) request(p *Packet) {
 	if h.pending.set {
 		h.settle(p)
 	}
-	h.learnMTU(p)
+	h.learnMTU(p, &h.mtus.requester)
 	switch d := ahead(p.PSN, h.next); {
 	case d >= 0 && d <= maxGap:
 		start := h.flags&partial != 0 && d < inFlight || h.flags&sequel == 0 // until one has followed another, each may have been sent again alone, and those between before
@@ -142,7 +143,7 @@ func (h *Half) restart() {
 	h.finish()
 	h.flags &= oneWay | answered | blind | unheard
 	h.holes, h.unsure, h.early, h.sends = holes{}, holes{}, early{}, answers{}
-	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
+	h.recent, h.probes, h.repeat, h.reads, h.answers, h.mtus = recent{}, probes{}, repeat{}, reads{}, answers{}, mtus{}
 	h.loose = 0
 }
 
@@ -162,6 +163,9 @@ func (h *Half) fresh(p *Packet) {
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)
+	}
+	if h.read.Time != 0 {
+		h.readFollowed(p)
 	}
 	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
@@ -239,9 +243,12 @@ func responsesTo(bytes, mtu uint32) uint32 {
 	return min(max((bytes+mtu-1)/max(mtu, 1), 1), packet.PSNHalf-1)
 }
 
-// learnMTU: all packets of a message but the last have the path MTU. A READ's end is known with it.
-func (h *Half) learnMTU(p *Packet) {
-	if h.mtu != 0 || placeOf(p.Opcode)&last != 0 || p.Data == 0 {
+// learnMTU: all packets of a message but the last have the path MTU of the end that sends it. A READ's end is known with it.
+func (h *Half) learnMTU(p *Packet, of *uint32) {
+	if *of != 0 || placeOf(p.Opcode)&last != 0 || p.Data == 0 {
+		return
+	}
+	if *of = p.Data; h.mtu != 0 {
 		return
 	}
 	h.mtu = p.Data

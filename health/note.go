@@ -26,7 +26,11 @@ const (
 	NoteRejected  = "rejected-at-first"
 	NoteLate      = "accepted-late"
 	NoteWindow    = "waits-for-acks"
+	NoteAllMarked = "all-marked"
 )
+
+// manyMarked are so many that a queue, which marks some (RED), rarely marks all of them.
+const manyMarked = 64
 
 // notes are those about one end's requests.
 func (c *Connection) notes(i int) (all []Note) {
@@ -34,12 +38,19 @@ func (c *Connection) notes(i int) (all []Note) {
 	add := func(name, format string, args ...any) {
 		all = append(all, Note{Name: name, Subject: c.subject(i), Text: fmt.Sprintf(format, args...)})
 	}
+	if _, differ := h.mtus.differ(); differ {
+		return nil
+	}
 	if h.OutOfOrder >= 3 && h.accepted() {
 		add(NoteReordered, "%d packets came late, behind packets that were sent after them; the receiver accepted them (no NAK, nothing sent again because of it), as with adaptive routing, or a capture that records them in another order",
 			h.OutOfOrder)
 	}
 	if evidence, advice := c.window(i); evidence != "" && h.Ended-h.Begun < lasting {
 		add(NoteWindow, "%s; if it has more to send, %s", evidence, advice)
+	}
+	if r := &c.Reaction[i]; r.CE >= manyMarked && r.CE == r.Packets {
+		add(NoteAllMarked, "each of %d packets from %v is marked CE: it marks them itself if the ECN bits of its traffic class are 3 (NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS; they must be 2), or a queue before here is always longer than it may be",
+			r.CE, c.End[i].Addr.Netip())
 	}
 	if h.EarlyAnswers > 0 {
 		add(NoteClocks, "answers are recorded up to %v before their requests: the clocks or queues of the capture differ, so round trips aren't measured", Duration(h.Lead))

@@ -101,7 +101,7 @@ func (r *reads) unresolved(h *Half) (lost, missed uint64) {
 
 // readResponse follows a READ response.
 func (r *reads) readResponse(h *Half, p *Packet) {
-	h.learnMTU(p)
+	h.learnMTU(p, &h.mtus.responder)
 	at := placeOf(p.Opcode)
 	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
 		r.next, r.known = p.PSN, true

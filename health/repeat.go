@@ -13,6 +13,7 @@ type repeat struct {
 	wait      int64  // ns, the longest that an RNR NAK asked for
 	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
 	nakAt     int64  // when the latest NAK passed
+	nakPSN    uint32 // the first PSN that it or another one since the latest episode asks for
 	latest    int64  // when the latest time-out was, and what it sent again first
 	latestPSN uint32
 	latestEnd uint32    // after all that had been sent then
@@ -136,6 +137,14 @@ func (r *repeat) noteRefusal(psn uint32) {
 			o.flags |= refusedNow
 		}
 	}
+}
+
+// noteNAK notes that a NAK for a sequence error passed.
+func (r *repeat) noteNAK(psn uint32, now int64) {
+	if r.nakAt <= r.at || ahead(psn, r.nakPSN) < 0 {
+		r.nakPSN = psn
+	}
+	r.nakAt = now
 }
 
 // noteAnswer notes an ACK of all before a PSN. fresh: it may be the answer to a packet that was sent for the first time after the episodes.

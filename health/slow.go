@@ -49,9 +49,13 @@ func incomplete(c *Connection, i int) (Verdict, bool) {
 	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
 		return Verdict{}, false
 	}
+	of := h.Requests.Packets + h.NotCaptured
+	if h.reads.known {
+		of += h.Responses.Packets
+	}
 	return Verdict{
 		Name: Incomplete, Weight: h.NotCaptured,
-		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets+h.NotCaptured)),
+		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, of)),
 		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
 	}, true
 }

@@ -32,15 +32,16 @@ type Verdict struct {
 // judge returns the verdicts about one end's requests.
 func (c *Connection) judge(i int) (all []Verdict) {
 	h := &c.Half[i]
-	for _, rule := range []func(*Connection, int) (Verdict, bool){
-		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete, gatewayDrops,
-	} {
-		if v, ok := rule(c, i); ok {
+	rules := []func(*Connection, int) (Verdict, bool){
+		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete, gatewayDrops, unexplained,
+	}
+	if _, differ := h.mtus.differ(); differ { // which PSNs a READ takes isn't known
+		rules = []func(*Connection, int) (Verdict, bool){mtuDiffers, refused}
+	}
+	for _, rule := range rules {
+		if v, ok := rule(c, i); ok && !(v.Name == Unexplained && slices.ContainsFunc(all, explains)) {
 			all = append(all, v)
 		}
-	}
-	if v, ok := unexplained(c, i); ok && !slices.ContainsFunc(all, explains) {
-		all = append(all, v)
 	}
 	for n := range all {
 		all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()

@@ -39,6 +39,8 @@ var (
 		"Small packets pass, and large ones vanish: a link on the path has a smaller MTU.")
 	WindowLimit = verdict("window-limits-throughput", "Too little is sent at once for this distance",
 		"The sender waits for answers most of the time, although the path could carry more.")
+	MTUDiffers = verdict("mtu-differs", "The two ends have different path MTUs",
+		"One end sends packets of another size than the other expects, so READs fail although nothing is lost.")
 	Asymmetric = verdict("asymmetric-path", "Only one direction can be seen",
 		"The answers take another way, so what becomes of the packets isn't known here.")
 	NoAnswer = verdict("no-answer", "The peer doesn't answer",

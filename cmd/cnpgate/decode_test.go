@@ -36,7 +36,7 @@ func TestDecode(t *testing.T) {
 		{"decode --accepts ppfc n.pcap", 0, "): ppfc from 10.0.0.254 to 10.0.0.1, accepted\n", ""},
 		{"decode -o json n.pcap", 0, `{"frame":1,"time":"1970-01-01T00:00:00.000000000Z","since_first_ns":0,"kind":"standard-cnp",`, ""},
 		{"decode --output json n.pcap", 0, "\n" + `{"summary":{"frames":28,`, ""},
-		{"decode in.pcap", 0, "364 frames: 0 notifications accepted, 0 refused, 364 other frames\n", ""},
+		{"decode in.pcap", 0, "364 frames: 0 notifications accepted, 0 refused, 364 other frames\nno notification is in it; cnpgate replay --health CAPTURE ", ""},
 		{"decode --config gw.yaml n.pcap", 0, "): fast-cnp from ", ""},
 		{"decode --config other.yaml --accepts ppfc n.pcap", 0, "28 frames: 16 notifications accepted, 9 refused, 3 other frames\n", ""},
 		{"decode --option-type 0x9F n.pcap", 1, "", "--option-type was removed; use --config FILE, with notifications.fast_cnp.option_type"},

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -60,6 +62,7 @@ var foreign = []struct {
 	{0, "\x04\x22\x4d\x18", "it is compressed by lz4, which isn't read; use lz4 -dc FILE | cnpgate ... -"},
 	{0, "\x1f\x9d", "it is compressed by compress, which isn't read; use gzip -dc FILE | cnpgate ... -"},
 	{0, "PK\x03\x04", "it is a zip archive; use unzip -p FILE NAME | cnpgate ... -"},
+	{0, "7z\xbc\xaf\x27\x1c", "it is a 7-Zip archive; use 7z x -so FILE | cnpgate ... -"},
 	{257, "ustar", "it is a tar archive; use tar -xOf FILE NAME | cnpgate ... -"},
 	{0, "snoop\x00", "it is a snoop file; " + convert},
 	{0, "\xd5\xc3\xb2\xa1", "it has Arkime's short headers of records (simpleShortHeader), which no other program reads; let Arkime export it as pcap"},
@@ -82,20 +85,41 @@ func unknown(b *input) error {
 			return errors.New(f.is)
 		}
 	}
-	if isText(begin) {
-		return errors.New("not a pcap or pcapng file: it is text; tcpdump -w writes captures")
+	switch {
+	case isText(begin):
+		return errors.New("not a pcap or pcapng file: it is text; tcpdump -w writes captures, and text2pcap makes one of a hex dump")
+	case isTraceLog(begin):
+		return errors.New("it is an event trace of Windows (pktmon, netsh); pktmon etl2pcap or etl2pcapng IN OUT converts it")
 	}
 	return fmt.Errorf("not a pcap or pcapng file: it begins with %x; %s", begin[:min(len(begin), 4)], convert)
 }
 
-// isText reports whether b has nothing but printable characters of ASCII and white space.
+// isText reports whether b, the beginning of a file, has nothing but printable characters and white space in UTF-8, or says that it is in UTF-16.
 func isText(b []byte) bool {
-	for _, c := range b {
-		if (c < ' ' || c > '~') && c != '\t' && c != '\n' && c != '\r' {
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return true
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			return len(b) < utf8.UTFMax && !utf8.FullRune(b) // the last one is cut
+		case unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r':
 			return false
 		}
+		b = b[n:]
 	}
 	return true
+}
+
+// isTraceLog reports whether b begins as an event trace log: behind the headers of a buffer and an event, that of the log has the size of a buffer again.
+func isTraceLog(b []byte) bool {
+	const again, unit = 72 + 32, 1024
+	if len(b) < again+4 {
+		return false
+	}
+	size := binary.LittleEndian.Uint32(b)
+	return size != 0 && size%unit == 0 && size == binary.LittleEndian.Uint32(b[again:])
 }
 
 const (

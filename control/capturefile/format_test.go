@@ -80,6 +80,8 @@ func TestForeign(t *testing.T) {
 	tar := make([]byte, 1024)
 	copy(tar, "a.pcap")
 	copy(tar[257:], "ustar\x0000")
+	trace := make([]byte, 1024)
+	trace[2], trace[72+32+2] = 1, 1 // buffers of 64 KiB
 	for _, c := range []struct {
 		name, want string
 		stream     []byte
@@ -94,6 +96,12 @@ func TestForeign(t *testing.T) {
 		{"Arkime", "let Arkime export it", []byte("\xd5\xc3\xb2\xa1\x02\x00\x04\x00rest")},
 		{"netsniff-ng", "-T 0xa1b23c4d", []byte("\x12\xcb\xe2\xa1\x02\x00\x04\x00rest")},
 		{"text", "it is text", []byte("12:00:01.0 IP 10.0.0.1.49152 > 10.0.0.2.4791: UDP, length 1024\n")},
+		{"text of tshark", "it is text", []byte("    1   0.000000     10.1.0.1 → 10.2.0.1     RRoCE 1122 RC RDMA Write First QP=0x000222\n")},
+		{"text that is cut in a character", "it is text", []byte("10.1.0.1 \xe2\x86")},
+		{"text of PowerShell", "it is text", []byte("\xff\xfeN\x00o\x00.\x00")},
+		{"binary", "it begins with 61626380", []byte("abc\x80defghi")},
+		{"7-Zip", "7z x -so", []byte("7z\xbc\xaf\x27\x1c\x00\x04")},
+		{"event trace of Windows", "etl2pcapng", trace},
 		{"nothing", "it has 0 bytes", nil},
 		{"one byte", "it has 1 bytes", []byte{0xd4}},
 		{"another", "it begins with 00010203; editcap", []byte{0, 1, 2, 3, 4, 5, 6, 7}},

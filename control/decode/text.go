@@ -132,6 +132,9 @@ func WriteText(w io.Writer, layers []Layer) {
 
 func textSummary(w *bufio.Writer, s *Summary) error {
 	fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other)
+	if s.Other == s.Frames && s.Frames > 0 {
+		fmt.Fprintln(w, "no notification is in it; cnpgate replay --health CAPTURE says what is wrong with RDMA")
+	}
 	if s.IGP != 0 {
 		fmt.Fprintf(w, "packets of IS-IS and OSPF: %d\n", s.IGP)
 	}

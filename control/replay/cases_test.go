@@ -163,6 +163,15 @@ var cases = map[string]answer{
 	"dreq_alone.pcap":      {verdicts: []string{health.NoAnswer}, says: "(DREQ) was sent 16 times"},
 	"stops_in_middle.pcap": {says: "in the midst of a message"},
 	"cm_only.pcap":         {says: "bypasses the host's kernel"},
+	// Packets and the only answers are lost, and time-outs are short; a time-out ends while a NAK is on its way; a peer dies that wasn't ready, and has sent NAKs, too;
+	// a requester with another path MTU; NAKs without their requests; who asks for a connection gives up and asks anew; a sender that marks all its packets CE.
+	"crc_both_ways.pcap":       {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"nak-sequence-error": 42, "time-out": 40, "unknown": 1}, lost: 13},
+	"time_out_before_nak.pcap": {verdicts: []string{health.LossDownstream}, causes: map[string]uint64{"nak-sequence-error": 131, "spurious": 13, "time-out": 64}, lost: 37},
+	"rnr_dies.pcap":            {verdicts: []string{health.NoAnswer, health.NotReady}, causes: map[string]uint64{"rnr-nak": 102, "time-out": 384}, says: "none of 7 transmissions"},
+	"read_mtu.pcap":            {verdicts: []string{health.MTUDiffers}, says: "a path MTU of 4096 bytes"},
+	"naks_only.pcap":           {verdicts: []string{health.Unexplained}, says: "5 NAKs ask for"},
+	"cm_new_ids.pcap":          {verdicts: []string{health.NoAnswer}, says: "7 requests for a connection"},
+	"marked_by_sender.pcap":    {note: health.NoteAllMarked},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }

@@ -82,7 +82,7 @@ var (
 )
 
 // notDrawn are verdicts that no drawn capture shows, or that are due in none, as the cause is known.
-var notDrawn = []string{health.Unexplained, health.GatewayDrops, health.PartialPath, health.Unreachable, health.RoCEv1}
+var notDrawn = []string{health.Unexplained, health.MTUDiffers, health.GatewayDrops, health.PartialPath, health.Unreachable, health.RoCEv1}
 
 // fewestForBounds is how many captures tell something about shares.
 const fewestForBounds = 500

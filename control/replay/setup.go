@@ -61,7 +61,9 @@ type attempt struct {
 	number       uint64 // among the requests for the service
 	failedBefore uint64 // of these
 	qp           uint32 // 0: not known
-	total        uint64 // transmissions
+	total        uint64 // transmissions, and the time of the first one
+	at           int64
+	latest       int64  // of a sum of requests, the time when the latest one was made
 	sent         uint64 // those without an answer; 0 once one passed
 	replied      bool
 	before       uint64 // transmissions before the first reply
@@ -96,6 +98,7 @@ const (
 	mostSetups  = 1 << 14 // bounds the services, and the requests that aren't decided
 	enoughTries = 3       // so many without an answer are no coincidence
 	leastMAD    = packet.MADHeaderLen + 16
+	patience    = 1e9 // ns: who makes another request so much later has given up the one before
 	recorded    = 1e6 // ns, for what was sent before a release and is recorded behind it; what isn't answered is sent again later
 )
 
@@ -117,7 +120,7 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 		return
 	}
 	if m.Attribute == packet.CMREQ {
-		s.ask(service{p.Src, p.Dst, m.ServiceID, packet.ScopeOf(0, p).Named().Tenant()}, &m)
+		s.ask(service{p.Src, p.Dst, m.ServiceID, packet.ScopeOf(0, p).Named().Tenant()}, &m, now)
 		return
 	}
 	key := request{p.Dst, p.Src, m.RemoteComm}
@@ -166,7 +169,7 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 	delete(s.open, key)
 }
 
-func (s *setups) ask(to service, m *packet.CM) {
+func (s *setups) ask(to service, m *packet.CM, now int64) {
 	if s.services == nil {
 		s.services, s.open, s.made = map[service]*setup{}, map[request]*attempt{}, map[request]int{}
 	}
@@ -182,7 +185,7 @@ func (s *setups) ask(to service, m *packet.CM) {
 			s.services[to] = t
 		}
 		t.asked++
-		o = &attempt{of: t, key: key, number: t.asked, failedBefore: t.failed, qp: m.QPN}
+		o = &attempt{of: t, key: key, number: t.asked, failedBefore: t.failed, qp: m.QPN, at: now}
 		if t.latest != nil && t.latest.heard {
 			delete(s.open, t.latest.key)
 		}
@@ -277,6 +280,9 @@ func (s *setups) verdicts() (all []health.Verdict) {
 			worst[o.of] = w
 		}
 		w.total, w.sent = max(w.total, o.sent), w.sent+o.sent
+		if o.sent > 0 {
+			w.asked(o.at)
+		}
 		w.unheard, w.again, w.replies = max(w.unheard, o.unheard), max(w.again, o.again), max(w.replies, o.replies)
 		if o.replies >= enoughTries {
 			w.before = max(w.before, o.before)
@@ -292,6 +298,19 @@ func (s *setups) verdicts() (all []health.Verdict) {
 		}
 	}
 	return all
+}
+
+// asked notes when a request was made of a sum of those without an answer.
+func (o *attempt) asked(at int64) {
+	if o.number++; o.number == 1 || at < o.at {
+		o.at = at
+	}
+	o.latest = max(o.latest, at)
+}
+
+// unanswered reports whether a request was sent several times, or who asks gave it up and made others, without an answer to any.
+func (o *attempt) unanswered() bool {
+	return o.total >= enoughTries || o.number >= enoughTries && o.latest-o.at >= patience
 }
 
 // notes are those about services that accepted a request late: they had rejected several, or it was sent several times.
@@ -337,9 +356,12 @@ func (s *setups) verdict(to service, t *setup, o *attempt) health.Verdict {
 		v.Evidence = fmt.Sprintf("a reply to a request for a connection to %s was sent %d times without an RTU", serviceName(to.id), o.replies)
 		v.Advice = fmt.Sprintf("check that the application at %v still runs and reads the events of its connections, and that no filter or route drops UDP port 4791 on the way there or back", to.from.Netip())
 		v.Commands = typed(to.to, to.from, fmt.Sprintf("dst-addr %v   # at %v: is the application still there?", to.to.Netip(), to.from.Netip()))
-	case o.total >= enoughTries:
+	case o.unanswered():
 		v.Name, v.Weight = health.NoAnswer, o.sent
 		v.Evidence = fmt.Sprintf("a request for a connection to %s was sent %d times without an answer", serviceName(to.id), o.sent)
+		if o.number > 1 {
+			v.Evidence = fmt.Sprintf("%d requests for a connection to %s were sent %d times in all without an answer", o.number, serviceName(to.id), o.sent)
+		}
 		v.Advice = "check that the peer is up and has this address on an RDMA device, and that no filter or route drops UDP port 4791 on the way there or back"
 		if to.to.Netip().IsLinkLocalUnicast() {
 			v.Advice = health.LinkLocal + v.Advice

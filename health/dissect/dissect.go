@@ -169,7 +169,7 @@ func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (i
 	case p.Kind != packet.IP || int(p.L4) >= len(b):
 		return nil, 0, false
 	}
-	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTunnel} {
+	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTZSP, r.behindTunnel} {
 		if inner, n, ok = take(b, length, p); ok {
 			break
 		}
@@ -289,6 +289,29 @@ func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, u
 	for _, skip := range [...]int{header, 0} {
 		if inner, n, ok := from(b, length, at+skip); ok && isFrame(inner) {
 			return inner, n, true
+		}
+	}
+	return nil, 0, false
+}
+
+// behindTZSP is the frame that a sniffer has put into TZSP: a version, a type, the protocol of what follows the tags, 1 for Ethernet, and the tags up to the end's.
+func (r *Reader) behindTZSP(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	const (
+		port, headerLen, ethernet = 37008, 4, 1
+		padding, end              = 0, 1 // tags without a length
+	)
+	at := packet.UDPTo(b, p, port)
+	if at += packet.UDPLen + headerLen; at == packet.UDPLen+headerLen || at > len(b) || binary.BigEndian.Uint16(b[at-2:]) != ethernet {
+		return nil, 0, false
+	}
+	for at+1 < len(b) {
+		switch b[at] {
+		case end:
+			return from(b, length, at+1)
+		case padding:
+			at++
+		default:
+			at += 2 + int(b[at+1])
 		}
 	}
 	return nil, 0, false

@@ -131,6 +131,7 @@ func TestRead(t *testing.T) {
 		{name: "ERSPAN III", frame: mirrored(greSequence, erspan3, 4+erspan3Len, send), whole: true},
 		{name: "ERSPAN III with a sub-header", frame: erspan3sub, whole: true},
 		{name: "Everflow without a header, numbered", frame: mirrored(greSequence, erspan12, 4, send), whole: true},
+		{name: "TZSP", frame: overlay(37008, []byte{1, 1, 0, 1, 0, 10, 1, 99, 1}, send), whole: true},
 		{name: "Everflow 0x8949", frame: mirrored(0, everflow, 0, send), whole: true},
 		{name: "ERSPAN II of a frame with three tags", frame: mirrored(greSequence, erspan12, 4+erspan2Len, tags(3)), whole: true},
 		{name: "ERSPAN II of VXLAN", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
