@@ -12,48 +12,35 @@ const (
 	Resume     = packet.ActionResume
 )
 
-// LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4).
-type LongHaul struct {
-	Level       uint8 // Congestion Level, 0 none to 255 most severe
-	Action      Action
-	Parameter   uint16     // by Action: percent or microseconds
-	SourceQP    uint32     // 24 bits: the QP at the data's source
-	MetricType  uint8      // draft-tian 10.4; 0 with value 0 discloses nothing
-	MetricValue uint32     // unit by MetricType; 24 bits, larger values saturate
-	Extension   *Extension // nil: none. It is read-only: notifications may share one
+// LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4). Builders ignore Reserved.
+type LongHaul = packet.LongHaul
+
+// putLongHaul writes the fields as the draft requires of a sender: reserved bits 0, all values in their ranges, larger ones saturated.
+func putLongHaul(b []byte, l *LongHaul) {
+	parameter, metric := l.Largest()
+	f := *l
+	f.Reserved, f.Parameter, f.SourceQP, f.MetricValue = 0, min(f.Parameter, parameter), f.SourceQP&0xffffff, min(f.MetricValue, metric)
+	f.Put(b)
 }
 
-// largestParameter is the maximum of draft-tian 6.1: 0 for Notify, any for Pause, a percentage for Rate Reduce and Resume.
-var largestParameter = [4]uint16{Notify: 0, Pause: 0xffff, RateReduce: 100, Resume: 100}
-
-// ranged returns the fields as the draft requires of a sender: reserved bits 0, all values in their ranges.
-func (l *LongHaul) ranged() (flags uint8, parameter uint16, sourceQP, metric uint32) {
-	largest := uint32(0xffffff)
-	if l.MetricType == packet.MetricECNRate {
-		largest = 100
-	}
-	return uint8(l.Action) << 6, min(l.Parameter, largestParameter[l.Action&3]), l.SourceQP & 0xffffff, min(l.MetricValue, largest)
-}
-
-// len is the length in octets of the fields and the extension structure.
-func (l *LongHaul) len() int {
-	if l.Extension == nil {
+// longHaulLen is the length in octets of the fields and the extension structure.
+func longHaulLen(x *Extension) int {
+	if x == nil {
 		return packet.LongHaulLen
 	}
-	return packet.LongHaulLen + l.Extension.len()
+	return packet.LongHaulLen + x.len()
 }
 
-// put writes len() octets.
-func (l *LongHaul) put(b []byte, class uint8) {
-	flags, parameter, sourceQP, metric := l.ranged()
-	packet.PutLongHaul(b, l.Level, flags, parameter, sourceQP, l.MetricType, metric)
+// putExtended writes longHaulLen(x) octets.
+func putExtended(b []byte, l *LongHaul, x *Extension, class uint8) {
+	putLongHaul(b, l)
 	if len(b) > packet.LongHaulLen {
-		l.Extension.put(b[packet.LongHaulLen:], class)
+		x.put(b[packet.LongHaulLen:], class)
 	}
 }
 
 // Extension are the Extension Objects of a Long-haul CNP (draft-tian 6.1.1). If the IP packet would be longer than 576 octets (IPv4) or
-// 1280 (IPv6) with them, the notification isn't built.
+// 1280 (IPv6) with them, the notification isn't built. They are read-only: notifications may share them.
 type Extension struct {
 	Timestamp uint64 // packet.NTPTime; 0: omitted
 	Device    []byte // device identifier, valid UTF-8; empty: omitted
