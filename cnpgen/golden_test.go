@@ -39,7 +39,7 @@ var (
 // contentOf is the content of a golden Long-haul CNP.
 func contentOf(name string) LongHaul {
 	for _, l := range notifications.Find(name).Lines() {
-		if l.Name == "longhaul.level" {
+		if l.Name == "long_haul_cnp.level" {
 			return packet.DecodeLongHaul(notifications.Find(name).Bytes()[l.Offset:])
 		}
 	}
