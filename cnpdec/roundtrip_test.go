@@ -119,8 +119,8 @@ func drawOptions(t *rapid.T) []byte {
 }
 
 func drawLongHaul(t *rapid.T) LongHaul {
-	l := LongHaul{LongHaul: rapid.Make[packet.LongHaul]().Draw(t, "fields")}
-	l.Action, l.Reserved, l.SourceQP, l.MetricValue = l.Action&3, l.Reserved&0x3f, l.SourceQP&0xffffff, l.MetricValue&0xffffff
+	l := LongHaul{LongHaul: packet.DecodeLongHaul(octetsOf(t, "fields", packet.LongHaulLen))}
+	l.SourceQP &= 0xffffff
 	switch l.Action {
 	case packet.ActionNotify:
 		l.Parameter = 0

@@ -52,9 +52,9 @@ func TestLongestExtension(t *testing.T) {
 		room  int // for payload of one object: of the IP packet, less headers, fields, extension header, object header
 		whole int
 	}{
-		{"RoCEv2 over IPv4", LongHaulCNP, flow4, 576 - 20 - 8 - 12 - 12 - 4 - 8, 14 + 576},
-		{"RoCEv2 over IPv6", LongHaulCNP, flow6, 1280 - 40 - 8 - 12 - 12 - 4 - 8, 14 + 1280},
-		{"ICMPv6", LongHaulCNPICMPv6, flow6, 1280 - 40 - 4 - 12 - 8, 14 + 1280},
+		{"RoCEv2 over IPv4", LongHaulCNP, flow4, 576 - 20 - 8 - 12 - packet.LongHaulLen - 4 - 8, 14 + 576},
+		{"RoCEv2 over IPv6", LongHaulCNP, flow6, 1280 - 40 - 8 - 12 - packet.LongHaulLen - 4 - 8, 14 + 1280},
+		{"ICMPv6", LongHaulCNPICMPv6, flow6, 1280 - 40 - 4 - packet.LongHaulLen - 8, 14 + 1280},
 	} {
 		target := c.data.target()
 		for _, x := range []struct {
@@ -297,7 +297,7 @@ func TestShortLongHaulCNP(t *testing.T) {
 		target.Encapsulated = rapid.IntRange(0, 9).Draw(t, "in a tunnel") == 0
 		g.DSCP, g.FlowPKey = uint8(rapid.IntRange(0, 63).Draw(t, "DSCP")), rapid.Bool().Draw(t, "flow's P_Key")
 		g.HasIPv4 = rapid.IntRange(0, 9).Draw(t, "no address") != 0
-		l := rapid.Make[LongHaul]().Draw(t, "content")
+		l := drawLongHaul(t)
 		size := rapid.IntRange(0, 120).Draw(t, "space")
 		short, whole := bytes.Repeat([]byte{0xa5}, size), bytes.Repeat([]byte{0xa5}, size)
 		n := LongHaulCNP(short, &target, &g, &l, nil)

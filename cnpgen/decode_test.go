@@ -91,12 +91,17 @@ func wantPKey(d *dataPacket, g *Gateway) uint16 {
 
 type decoding func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification
 
+// drawLongHaul draws every field, in its width.
+func drawLongHaul(t *rapid.T) LongHaul {
+	return packet.DecodeLongHaul(rapid.SliceOfN(rapid.Byte(), packet.LongHaulLen, packet.LongHaulLen).Draw(t, "fields"))
+}
+
 // drawContent draws every field, and what receivers read.
 func drawContent(t *rapid.T, qp uint32) (l LongHaul, x *Extension, want cnpdec.LongHaul) {
-	l = rapid.Make[LongHaul]().Draw(t, "content")
-	l.Action, l.SourceQP = l.Action&3, qp
+	l = drawLongHaul(t)
+	l.SourceQP = qp
 	want.LongHaul = l
-	want.Reserved, want.MetricValue = 0, min(l.MetricValue, 0xffffff)
+	want.Reserved = 0
 	switch l.Action {
 	case Notify:
 		want.Parameter = 0
