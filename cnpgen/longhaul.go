@@ -23,15 +23,7 @@ func putLongHaul(b []byte, l *LongHaul) {
 	f.Put(b)
 }
 
-// longHaulLen is the length in octets of the fields and the extension structure.
-func longHaulLen(x *Extension) int {
-	if x == nil {
-		return packet.LongHaulLen
-	}
-	return packet.LongHaulLen + x.len()
-}
-
-// putExtended writes longHaulLen(x) octets.
+// putExtended writes the fields and x.
 func putExtended(b []byte, l *LongHaul, x *Extension, class uint8) {
 	putLongHaul(b, l)
 	if len(b) > packet.LongHaulLen {
@@ -49,8 +41,10 @@ type Extension struct {
 }
 
 // len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either.
-func (x *Extension) len() int {
-	n := 0
+func (x *Extension) len() (n int) {
+	if x == nil {
+		return 0
+	}
 	if x.Timestamp != 0 {
 		n += packet.ObjectHeaderLen + packet.TimestampLen
 	}

@@ -30,7 +30,7 @@ func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extension) i
 		return shortLongHaulCNP4(out, t, g, l)
 	}
 	src := g.source(t.Family)
-	c := beginCNP(out, t, g, src, 0, longHaulLen(x), l.SourceQP)
+	c := beginCNP(out, t, g, src, 0, packet.LongHaulLen+x.len(), l.SourceQP)
 	if c.ip == nil {
 		return 0
 	}

@@ -1,8 +1,6 @@
 package health
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // This file has the rules about answers that come too late, never, or that refuse.
 
