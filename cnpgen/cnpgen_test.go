@@ -139,7 +139,7 @@ func TestLongHaulFields(t *testing.T) {
 		{"at most 100 percent marked", LongHaul{MetricType: 3, MetricValue: 101}, LongHaul{MetricType: 3, MetricValue: 100}},
 	} {
 		b := bytes.Repeat([]byte{0xa5}, packet.LongHaulLen)
-		putLongHaul(b, &c.l)
+		putExtended(b, &c.l, nil, 247)
 		if got := packet.DecodeLongHaul(b); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}

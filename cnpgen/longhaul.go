@@ -15,17 +15,18 @@ const (
 // LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4). Builders ignore Reserved.
 type LongHaul = packet.LongHaul
 
-// putLongHaul writes the fields as the draft requires of a sender: reserved bits 0, all values in their ranges, larger ones saturated.
-func putLongHaul(b []byte, l *LongHaul) {
-	parameter, metric := l.Largest()
-	f := *l
-	f.Reserved, f.Parameter, f.SourceQP, f.MetricValue = 0, min(f.Parameter, parameter), f.SourceQP&0xffffff, min(f.MetricValue, metric)
-	f.Put(b)
+// longHaulLen is the length in octets of the fields and the extension structure.
+func longHaulLen(x *Extension) int {
+	if x == nil {
+		return packet.LongHaulLen
+	}
+	return packet.LongHaulLen + x.len()
 }
 
-// putExtended writes the fields and x.
+// putExtended writes longHaulLen(x) octets.
 func putExtended(b []byte, l *LongHaul, x *Extension, class uint8) {
-	putLongHaul(b, l)
+	parameter, sourceQP, metric := l.InRange()
+	l.PutWith(b, 0, parameter, sourceQP, metric)
 	if len(b) > packet.LongHaulLen {
 		x.put(b[packet.LongHaulLen:], class)
 	}
@@ -42,9 +43,6 @@ type Extension struct {
 
 // len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either.
 func (x *Extension) len() (n int) {
-	if x == nil {
-		return 0
-	}
 	if x.Timestamp != 0 {
 		n += packet.ObjectHeaderLen + packet.TimestampLen
 	}

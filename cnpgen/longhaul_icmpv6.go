@@ -24,7 +24,7 @@ func LongHaulCNPICMPv6(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extens
 	if t.Family != 6 {
 		return 0
 	}
-	frame, at := putOuter(out, t, g, ends{6, g.source(6), &t.Src, packet.ProtoICMPv6}, packet.ICMPv6Len+packet.LongHaulLen+x.len())
+	frame, at := putOuter(out, t, g, ends{6, g.source(6), &t.Src, packet.ProtoICMPv6}, packet.ICMPv6Len+longHaulLen(x))
 	if frame == nil {
 		return 0
 	}

@@ -30,7 +30,7 @@ func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extension) i
 		return shortLongHaulCNP4(out, t, g, l)
 	}
 	src := g.source(t.Family)
-	c := beginCNP(out, t, g, src, 0, packet.LongHaulLen+x.len(), l.SourceQP)
+	c := beginCNP(out, t, g, src, 0, longHaulLen(x), l.SourceQP)
 	if c.ip == nil {
 		return 0
 	}
@@ -56,7 +56,8 @@ func shortLongHaulCNP4(out []byte, t *Target, g *Gateway, l *LongHaul) int {
 	ip := (*[n]byte)(unsafe.Add(frame, l3))
 	packet.MaskIPv4((*[packet.IPv4Len]byte)(ip[:]), n, packet.ProtoUDP, uint32(g.IPv4.Lo), uint32(t.Src.Lo))
 	packet.MaskCNP((*[packet.CNPLen]byte)(ip[udp:]), t.SrcPort, n-udp, g.pKey(t), l.SourceQP)
-	putLongHaul(ip[fields:icrc], l)
+	parameter, sourceQP, metric := l.InRange()
+	l.PutWith(ip[fields:icrc], 0, parameter, sourceQP, metric)
 	packet.PutMaskedICRC(ip[:])
 	packet.UnmaskIPv4((*[packet.IPv4Len]byte)(ip[:]), g.DSCP<<2, hopLimit)
 	packet.UnmaskCNP((*[packet.CNPLen]byte)(ip[udp:]), packet.BECN|packet.ExtensionBit)

@@ -66,12 +66,23 @@ func (l *LongHaul) Largest() (parameter uint16, metric uint32) {
 	return largestParameter[l.Action&(Actions-1)], metric
 }
 
+// InRange are the values that have ranges as the draft requires them of a sender: larger ones saturate.
+func (l *LongHaul) InRange() (parameter uint16, sourceQP, metric uint32) {
+	parameter, metric = l.Largest()
+	return min(l.Parameter, parameter), l.SourceQP & 0xffffff, min(l.MetricValue, metric)
+}
+
 // Put writes 12 octets.
 func (l *LongHaul) Put(b []byte) {
+	l.PutWith(b, l.Reserved&0x3f, l.Parameter, l.SourceQP, l.MetricValue&0xffffff)
+}
+
+// PutWith is Put with other values in place of l's, without a copy of l.
+func (l *LongHaul) PutWith(b []byte, reserved uint8, parameter uint16, sourceQP, metric uint32) {
 	_ = b[LongHaulLen-1]
-	first := uint32(l.Level)<<24 | uint32(uint8(l.Action)<<6|l.Reserved&0x3f)<<16 | uint32(l.Parameter)
-	binary.BigEndian.PutUint64(b, uint64(first)<<32|uint64(l.SourceQP))
-	binary.BigEndian.PutUint32(b[8:], uint32(l.MetricType)<<24|l.MetricValue&0xffffff)
+	first := uint32(l.Level)<<24 | uint32(uint8(l.Action)<<6|reserved)<<16 | uint32(parameter)
+	binary.BigEndian.PutUint64(b, uint64(first)<<32|uint64(sourceQP))
+	binary.BigEndian.PutUint32(b[8:], uint32(l.MetricType)<<24|metric)
 }
 
 // DecodeLongHaul reads 12 octets.
