@@ -76,13 +76,12 @@ var longHaulAsks = [...]Ask{packet.ActionNotify: SlowDown, packet.ActionPause: P
 // check checks that the fields are consistent (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any value,
 // which is then opaque.
 func (l *LongHaul) check() Reason {
-	parameter, metric := l.Largest()
-	switch {
-	case l.SourceQP > 0xffffff:
+	switch parameter, sourceQP, metric := l.InRange(); {
+	case l.SourceQP != sourceQP:
 		return WrongSourceQP
-	case l.Parameter > parameter:
+	case l.Parameter != parameter:
 		return WrongParameter
-	case l.MetricValue > metric:
+	case l.MetricValue != metric:
 		return WrongMetric
 	}
 	return Accepted

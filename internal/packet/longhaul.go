@@ -57,19 +57,13 @@ const (
 // largestParameter is the largest Parameter of each action: 0 of Notify, any of Pause, a percentage of Rate Reduce and Resume (draft-tian 6.1).
 var largestParameter = [Actions]uint16{ActionNotify: 0, ActionPause: 0xffff, ActionRateReduce: 100, ActionResume: 100}
 
-// Largest are the largest values that go with Action and MetricType.
-func (l *LongHaul) Largest() (parameter uint16, metric uint32) {
+// InRange are the values that have ranges as the draft requires them of a sender: larger ones saturate, and of a QP 24 bits count.
+func (l *LongHaul) InRange() (parameter uint16, sourceQP, metric uint32) {
 	metric = 0xffffff
 	if l.MetricType == MetricECNRate {
 		metric = 100
 	}
-	return largestParameter[l.Action&(Actions-1)], metric
-}
-
-// InRange are the values that have ranges as the draft requires them of a sender: larger ones saturate.
-func (l *LongHaul) InRange() (parameter uint16, sourceQP, metric uint32) {
-	parameter, metric = l.Largest()
-	return min(l.Parameter, parameter), l.SourceQP & 0xffffff, min(l.MetricValue, metric)
+	return min(l.Parameter, largestParameter[l.Action&(Actions-1)]), l.SourceQP & 0xffffff, min(l.MetricValue, metric)
 }
 
 // Put writes 12 octets.
