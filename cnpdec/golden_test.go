@@ -3,16 +3,13 @@ package cnpdec
 import (
 	"bytes"
 	"encoding/hex"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
 
-// TestGolden: every golden notification decodes to what its listing says, field by field, and back to the same octets.
+// TestGolden: every golden notification is accepted, and encodes back to the same octets. control/decode compares its fields with the listing.
 func TestGolden(t *testing.T) {
 	for i := range notifications.All {
 		g := &notifications.All[i]
@@ -28,127 +25,8 @@ func TestGolden(t *testing.T) {
 			if got := encode(&n, frame); !bytes.Equal(got, frame[:n.End]) {
 				t.Errorf("encodes to\n%s\nwant\n%s", hex.Dump(got), hex.Dump(frame))
 			}
-			compareFields(t, g, &n)
 		})
 	}
-}
-
-// left are fields that a Notification doesn't have: link layer, IP, what is checked to be the one thing it can be, and the sums.
-var left = []string{"eth.", "vlan", "ip.version_ihl", "ip.tos", "ip.dscp", "ip.ecn", "ip.len", "ip.id", "ip.flags_offset", "ip.ttl", "ip.proto",
-	"ip.checksum", "ipv6.", "icrc", "icmpv6.", "bth.fecn", "bth.becn", "bth.extension", "longhaul.action_flags", "object.padding",
-	"extension.version_reserved", "ppfc.flags_pt", "proxy.version_level", "macc.opcode", "ioam.lengths", "dstopts."}
-
-func compareFields(t *testing.T, g *notifications.Golden, n *Notification) {
-	t.Helper()
-	got, want := fieldsOf(n), map[string]string{}
-	for _, l := range g.Lines() {
-		if !slices.ContainsFunc(left, func(prefix string) bool { return strings.HasPrefix(l.Name, prefix) }) {
-			want[l.Name] += spell(l.Name, &l) + ";"
-		}
-	}
-	if v, is := want["ioam.node_data"]; is {
-		want["ioam.node_data"] = strings.ReplaceAll(v, ";", "") + ";"
-	}
-	for name, v := range want {
-		if got[name] != v {
-			t.Errorf("%s: decoded %q, want %q", name, got[name], v)
-		}
-	}
-}
-
-// spell gives a field's value the form that fieldsOf has.
-func spell(name string, l *notifications.Line) string {
-	if name == "object.payload" {
-		return hex.EncodeToString(l.Octets)
-	}
-	return fmt.Sprint(l.Value)
-}
-
-// fieldsOf spells out what n says under the names of the listing; a name with several values has them in order.
-func fieldsOf(n *Notification) map[string]string {
-	m := map[string]string{}
-	add := func(name string, v any) { m[name] += fmt.Sprint(v) + ";" }
-	octets := func(name string, b []byte) { add(name, hex.EncodeToString(b)) }
-	flag := func(on bool, bit int) int {
-		if on {
-			return bit
-		}
-		return 0
-	}
-	add("ip.src", n.Src.Netip())
-	add("ip.dst", n.Dst.Netip())
-	add("udp.srcport", n.UDP.SrcPort)
-	add("udp.dstport", n.UDP.DstPort)
-	add("udp.length", n.UDP.Length)
-	add("udp.checksum", n.UDP.Checksum)
-	h := n.BTH
-	add("bth.opcode", uint8(h.Opcode))
-	add("bth.se_m_pad_tver", flag(h.SE, 0x80)|flag(h.MigReq, 0x40)|int(h.PadCount)<<4|int(h.TVer))
-	add("bth.pkey", h.PKey)
-	add("bth.flags", h.Flags)
-	add("bth.destqp", h.DestQP)
-	add("bth.a_reserved", flag(h.AckReq, 0x80)|int(h.Reserved))
-	add("bth.psn", h.PSN)
-	octets("cnp.reserved", n.Body)
-	o := n.Fast.Option
-	add("fastcnp.type", n.Fast.Type)
-	add("fastcnp.len", o.Len()-2)
-	add("fastcnp.dst", o.Dst.Netip())
-	add("fastcnp.reserved", o.Reserved)
-	add("fastcnp.ioam_type", o.Trace.Type)
-	if o.Trace.Data != nil {
-		i := packet.DecodeIOAMTraceHeader(o.Trace.Data)
-		add("ioam.namespace", i.NamespaceID)
-		add("ioam.nodelen", i.NodeLen)
-		add("ioam.flags", i.Flags)
-		add("ioam.remaininglen", i.RemainingLen)
-		add("ioam.tracetype", i.TraceType)
-		add("ioam.reserved", i.Reserved)
-		octets("ioam.node_data", o.Trace.Data[packet.IOAMTraceHeaderLen:])
-	}
-	l := n.LongHaul
-	add("longhaul.level", l.Level)
-	add("longhaul.action", uint8(l.Action))
-	add("longhaul.reserved", l.Reserved)
-	add("longhaul.parameter", l.Parameter)
-	add("longhaul.source_qp", l.SourceQP)
-	add("longhaul.metric_type", l.MetricType)
-	add("longhaul.metric_value", l.MetricValue)
-	add("extension.version", l.Header.Version)
-	add("extension.reserved", l.Header.Reserved)
-	add("extension.checksum", l.Header.Checksum)
-	for list := l.Objects; len(list) > 0; {
-		o, size := packet.NextObject(list)
-		add("object.length", 4+len(o.Payload))
-		add("object.class", o.Class)
-		add("object.ctype", o.CType)
-		octets("object.payload", o.Payload)
-		list = list[size:]
-	}
-	add("ppfc.dst", n.PPFC.Dst.Netip())
-	add("ppfc.flags", n.PPFC.Flags)
-	add("ppfc.pt", uint8(n.PPFC.PT))
-	add("ppfc.port", n.PPFC.Port)
-	add("ppfc.reserved", n.PPFC.Reserved)
-	add("ppfc.duration", n.PPFC.Duration)
-	x := n.Proxy
-	add("proxy.version", x.Version)
-	add("proxy.r", flag(x.R, 1))
-	add("proxy.level", x.Level)
-	add("proxy.protocol", x.Proto)
-	add("proxy.reserved", x.Reserved)
-	add("proxy.srcport", x.SrcPort)
-	add("proxy.dstport", x.DstPort)
-	add("proxy.src", x.Src.Netip())
-	add("proxy.dst", x.Dst.Netip())
-	octets("proxy.invoking", x.Invoking)
-	add("macc.time", n.Pause.Time)
-	add("pfc.reserved", n.PFC.Reserved)
-	add("pfc.enabled", n.PFC.Enabled)
-	for i, v := range n.PFC.Time {
-		add(fmt.Sprint("pfc.time", i), v)
-	}
-	return m
 }
 
 // TestFirstObjectCounts: of several objects of a type the first is taken, even an empty one.

@@ -76,15 +76,12 @@ var longHaulAsks = [...]Ask{packet.ActionNotify: SlowDown, packet.ActionPause: P
 // check checks that the fields are consistent (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any value,
 // which is then opaque.
 func (l *LongHaul) check() Reason {
-	const percent = 100
-	switch {
-	case l.SourceQP > 0xffffff:
+	switch parameter, sourceQP, metric := l.InRange(); {
+	case l.SourceQP != sourceQP:
 		return WrongSourceQP
-	case l.Action == packet.ActionNotify && l.Parameter != 0:
+	case l.Parameter != parameter:
 		return WrongParameter
-	case (l.Action == packet.ActionRateReduce || l.Action == packet.ActionResume) && l.Parameter > percent:
-		return WrongParameter
-	case l.MetricType == packet.MetricECNRate && l.MetricValue > percent:
+	case l.MetricValue != metric:
 		return WrongMetric
 	}
 	return Accepted

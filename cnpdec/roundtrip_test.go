@@ -119,14 +119,13 @@ func drawOptions(t *rapid.T) []byte {
 }
 
 func drawLongHaul(t *rapid.T) LongHaul {
-	l := LongHaul{LongHaul: packet.LongHaul{Level: bitsOf[uint8](t, "level", 8), Action: packet.Action(bitsOf[uint8](t, "action", 2)),
-		Reserved: bitsOf[uint8](t, "reserved", 6), SourceQP: bitsOf[uint32](t, "source QP", 24),
-		MetricType: bitsOf[uint8](t, "metric type", 8), MetricValue: bitsOf[uint32](t, "metric", 24)}}
+	l := LongHaul{LongHaul: packet.DecodeLongHaul(octetsOf(t, "fields", packet.LongHaulLen))}
+	l.SourceQP &= 0xffffff
 	switch l.Action {
-	case packet.ActionPause:
-		l.Parameter = bitsOf[uint16](t, "microseconds", 16)
+	case packet.ActionNotify:
+		l.Parameter = 0
 	case packet.ActionRateReduce, packet.ActionResume:
-		l.Parameter = rapid.Uint16Range(0, 100).Draw(t, "percent")
+		l.Parameter %= 101
 	}
 	if l.MetricType == packet.MetricECNRate {
 		l.MetricValue %= 101

@@ -4,10 +4,11 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // Request is what a notification of any kind asks for. Each kind carries a part of it.
 type Request struct {
-	LongHaul         // the action, its reason, and the flow's source QP
-	Target   *Target // the sender, and the flow
-	Port     uint16  // the congested one
-	RTT      int64   // RTT_est, ns; 0: not known
+	LongHaul             // the action, its reason, and the flow's source QP
+	Extension *Extension // of a Long-haul CNP; nil: none
+	Target    *Target    // the sender, and the flow
+	Port      uint16     // the congested one
+	RTT       int64      // RTT_est, ns; 0: not known
 
 	To     packet.Addr    // the sender's proxy, for a notification to it
 	Frame  []byte         // the data packet; nil if the request is not about one
@@ -28,9 +29,9 @@ func Build(out []byte, kind packet.Notification, g *Gateway, r *Request) (size i
 		size, r.Trace = FastCNP(out, r.Target, g, packet.FindIOAMTrace(r.Frame, r.Packet))
 		return size
 	case packet.LongHaulCNP:
-		return LongHaulCNP(out, r.Target, g, &r.LongHaul)
+		return LongHaulCNP(out, r.Target, g, &r.LongHaul, r.Extension)
 	case packet.LongHaulCNPICMPv6:
-		return LongHaulCNPICMPv6(out, r.Target, g, &r.LongHaul)
+		return LongHaulCNPICMPv6(out, r.Target, g, &r.LongHaul, r.Extension)
 	case packet.PPFC:
 		return PPFCNotification(out, r.Target, g, &PPFC{Resume: r.Action == Resume, Port: r.Port, Duration: r.pause()})
 	case packet.StandardCNP:

@@ -17,8 +17,8 @@ var formats = []struct {
 }{
 	{"standard-cnp", standardCNP(100), true, false, packet.StandardCNP},
 	{"fast-cnp", fastCNP, false, true, packet.FastCNP},
-	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, true, packet.ExtendedCNP},
-	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, true, packet.LongHaulCNPICMPv6},
+	{"long-haul-cnp", longHaul(LongHaulCNP, severe, nil), true, true, packet.ExtendedCNP},
+	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe, nil), false, true, packet.LongHaulCNPICMPv6},
 	{"ppfc", ppfc(PPFC{Port: 2, Duration: 500}), true, true, packet.ExtendedCNP},
 	{"proxy-notification", toSameFamily, true, true, packet.ProxyNotification},
 }
@@ -47,14 +47,14 @@ func TestLongestFrame(t *testing.T) {
 func TestLongestExtension(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		build func(out []byte, t *Target, g *Gateway, l *LongHaul) int
+		build func(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extension) int
 		data  dataPacket
 		room  int // for payload of one object: of the IP packet, less headers, fields, extension header, object header
 		whole int
 	}{
-		{"RoCEv2 over IPv4", LongHaulCNP, flow4, 576 - 20 - 8 - 12 - 12 - 4 - 8, 14 + 576},
-		{"RoCEv2 over IPv6", LongHaulCNP, flow6, 1280 - 40 - 8 - 12 - 12 - 4 - 8, 14 + 1280},
-		{"ICMPv6", LongHaulCNPICMPv6, flow6, 1280 - 40 - 4 - 12 - 8, 14 + 1280},
+		{"RoCEv2 over IPv4", LongHaulCNP, flow4, 576 - 20 - 8 - 12 - packet.LongHaulLen - 4 - 8, 14 + 576},
+		{"RoCEv2 over IPv6", LongHaulCNP, flow6, 1280 - 40 - 8 - 12 - packet.LongHaulLen - 4 - 8, 14 + 1280},
+		{"ICMPv6", LongHaulCNPICMPv6, flow6, 1280 - 40 - 4 - packet.LongHaulLen - 8, 14 + 1280},
 	} {
 		target := c.data.target()
 		for _, x := range []struct {
@@ -69,8 +69,7 @@ func TestLongestExtension(t *testing.T) {
 			{Extension{Timestamp: 1, Device: make([]byte, c.room-12)}, c.whole},
 			{Extension{}, c.whole - c.room - 8}, // no objects, no Extension Header
 		} {
-			l := LongHaul{Extension: &x.e}
-			if n := c.build(make([]byte, MaxLen), &target, &testGateway, &l); n != x.want {
+			if n := c.build(make([]byte, MaxLen), &target, &testGateway, &LongHaul{}, &x.e); n != x.want {
 				t.Errorf("%s, %d octets of objects: %d octets, want %d", c.name, x.e.len(), n, x.want)
 			}
 		}
@@ -121,27 +120,28 @@ func TestCannotBeBuilt(t *testing.T) {
 	}
 }
 
+// TestLongHaulFields: values beyond their ranges saturate, or are left out.
 func TestLongHaulFields(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		l    LongHaul
-		want []byte
+		name    string
+		l, want LongHaul
 	}{
-		{"Notify has no parameter", LongHaul{Level: 1, Action: Notify, Parameter: 30, SourceQP: 5}, []byte{1, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0}},
-		{"the longest pause", LongHaul{Action: Pause, Parameter: 0xffff}, []byte{0, 0x40, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{"at most 100 percent off", LongHaul{Action: RateReduce, Parameter: 101}, []byte{0, 0x80, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{"at most 100 percent back", LongHaul{Action: Resume, Parameter: 999}, []byte{0, 0xc0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{"unconditional resume", LongHaul{Action: Resume}, []byte{0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{"a QP has 24 bits", LongHaul{SourceQP: 0xff123456}, []byte{0, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0, 0, 0, 0}},
-		{"largest metric", LongHaul{MetricType: 2, MetricValue: 0xffffff}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff}},
-		{"a larger one saturates", LongHaul{MetricType: 1, MetricValue: 1 << 24}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff}},
-		{"reserved bits stay 0", LongHaul{Action: 0xfe}, []byte{0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{"at most 100 percent marked", LongHaul{MetricType: 3, MetricValue: 101}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 100}},
+		{"Notify has no parameter", LongHaul{Level: 1, Action: Notify, Parameter: 30, SourceQP: 5}, LongHaul{Level: 1, SourceQP: 5}},
+		{"the longest pause", LongHaul{Action: Pause, Parameter: 0xffff}, LongHaul{Action: Pause, Parameter: 0xffff}},
+		{"at most 100 percent off", LongHaul{Action: RateReduce, Parameter: 101}, LongHaul{Action: RateReduce, Parameter: 100}},
+		{"at most 100 percent back", LongHaul{Action: Resume, Parameter: 999}, LongHaul{Action: Resume, Parameter: 100}},
+		{"unconditional resume", LongHaul{Action: Resume}, LongHaul{Action: Resume}},
+		{"a QP has 24 bits", LongHaul{SourceQP: 0xff123456}, LongHaul{SourceQP: 0x123456}},
+		{"largest metric", LongHaul{MetricType: 2, MetricValue: 0xffffff}, LongHaul{MetricType: 2, MetricValue: 0xffffff}},
+		{"a larger one saturates", LongHaul{MetricType: 1, MetricValue: 1 << 24}, LongHaul{MetricType: 1, MetricValue: 0xffffff}},
+		{"an action has two bits", LongHaul{Action: 0xfe}, LongHaul{Action: RateReduce}},
+		{"reserved bits stay 0", LongHaul{Action: Pause, Reserved: 0xff}, LongHaul{Action: Pause}},
+		{"at most 100 percent marked", LongHaul{MetricType: 3, MetricValue: 101}, LongHaul{MetricType: 3, MetricValue: 100}},
 	} {
-		got := bytes.Repeat([]byte{0xa5}, packet.LongHaulLen)
-		c.l.put(got, 247)
-		if !bytes.Equal(got, c.want) {
-			t.Errorf("%s: got % x, want % x", c.name, got, c.want)
+		b := bytes.Repeat([]byte{0xa5}, packet.LongHaulLen)
+		putExtended(b, &c.l, nil, 247)
+		if got := packet.DecodeLongHaul(b); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
@@ -297,15 +297,11 @@ func TestShortLongHaulCNP(t *testing.T) {
 		target.Encapsulated = rapid.IntRange(0, 9).Draw(t, "in a tunnel") == 0
 		g.DSCP, g.FlowPKey = uint8(rapid.IntRange(0, 63).Draw(t, "DSCP")), rapid.Bool().Draw(t, "flow's P_Key")
 		g.HasIPv4 = rapid.IntRange(0, 9).Draw(t, "no address") != 0
-		l := LongHaul{
-			Level: rapid.Byte().Draw(t, "level"), Action: Action(rapid.IntRange(0, 3).Draw(t, "action")), Parameter: rapid.Uint16().Draw(t, "parameter"),
-			SourceQP: rapid.Uint32().Draw(t, "QP"), MetricType: uint8(rapid.IntRange(0, 5).Draw(t, "type")), MetricValue: rapid.Uint32().Draw(t, "value"),
-		}
+		l := drawLongHaul(t)
 		size := rapid.IntRange(0, 120).Draw(t, "space")
 		short, whole := bytes.Repeat([]byte{0xa5}, size), bytes.Repeat([]byte{0xa5}, size)
-		n := LongHaulCNP(short, &target, &g, &l)
-		l.Extension = &Extension{}
-		if want := LongHaulCNP(whole, &target, &g, &l); n != want || !bytes.Equal(short, whole) {
+		n := LongHaulCNP(short, &target, &g, &l, nil)
+		if want := LongHaulCNP(whole, &target, &g, &l, &Extension{}); n != want || !bytes.Equal(short, whole) {
 			t.Fatalf("%d octets, want %d:\n% x\n% x", n, want, short, whole)
 		}
 	})

@@ -21,8 +21,8 @@ func about(build func(out []byte, t *Target, g *Gateway) int) builder {
 	}
 }
 
-func longHaul(build func(out []byte, t *Target, g *Gateway, l *LongHaul) int, l LongHaul) builder {
-	return about(func(out []byte, t *Target, g *Gateway) int { return build(out, t, g, &l) })
+func longHaul(build func(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extension) int, l LongHaul, x *Extension) builder {
+	return about(func(out []byte, t *Target, g *Gateway) int { return build(out, t, g, &l, x) })
 }
 
 func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }

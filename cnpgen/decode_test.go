@@ -91,30 +91,38 @@ func wantPKey(d *dataPacket, g *Gateway) uint16 {
 
 type decoding func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification
 
-func drawContent(t *rapid.T, qp uint32) (LongHaul, cnpdec.LongHaul) {
-	l := LongHaul{
-		Level: rapid.Uint8().Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
-		Parameter: rapid.Uint16Range(0, 100).Draw(t, "parameter"), SourceQP: qp,
-		MetricType: rapid.Uint8().Draw(t, "metric type"), MetricValue: rapid.Uint32Range(0, 100).Draw(t, "metric"),
-	}
-	want := cnpdec.LongHaul{LongHaul: packet.LongHaul{Level: l.Level, Action: l.Action, Parameter: l.Parameter, SourceQP: qp,
-		MetricType: l.MetricType, MetricValue: l.MetricValue}}
-	if l.Action == Notify {
+// drawLongHaul draws every field, in its width.
+func drawLongHaul(t *rapid.T) LongHaul {
+	return packet.DecodeLongHaul(rapid.SliceOfN(rapid.Byte(), packet.LongHaulLen, packet.LongHaulLen).Draw(t, "fields"))
+}
+
+// drawContent draws every field, and what receivers read.
+func drawContent(t *rapid.T, qp uint32) (l LongHaul, x *Extension, want cnpdec.LongHaul) {
+	l = drawLongHaul(t)
+	l.SourceQP = qp
+	want.LongHaul = l
+	want.Reserved = 0
+	switch l.Action {
+	case Notify:
 		want.Parameter = 0
+	case RateReduce, Resume:
+		want.Parameter = min(l.Parameter, 100)
+	}
+	if l.MetricType == packet.MetricECNRate {
+		want.MetricValue = min(l.MetricValue, 100)
 	}
 	if rapid.Bool().Draw(t, "extension") {
-		x := &Extension{Timestamp: rapid.Uint64().Draw(t, "timestamp"), Device: []byte(rapid.StringN(0, 9, 30).Draw(t, "device")),
+		x = &Extension{Timestamp: rapid.Uint64().Draw(t, "timestamp"), Device: []byte(rapid.StringN(0, 9, 30).Draw(t, "device")),
 			Path: rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "path")}
 		if rapid.Bool().Draw(t, "others") {
 			x.Others = []packet.Object{{Class: 1, CType: 2, Payload: x.Path}}
 		}
-		l.Extension = x
 		want.Timestamp, want.HasTimestamp, want.Device, want.Path = x.Timestamp, x.Timestamp != 0, x.Device, x.Path
 	}
-	return l, want
+	return l, x, want
 }
 
-func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
+func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, x *Extension) {
 	if got.LongHaul != want.LongHaul || got.Timestamp != want.Timestamp || got.HasTimestamp != want.HasTimestamp ||
 		!bytes.Equal(got.Device, want.Device) || !bytes.Equal(got.Path, want.Path) {
 		t.Fatalf("got %+v, want %+v", got, want)
@@ -125,7 +133,7 @@ func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
 		list = list[n:]
 	}
 	meant := 0
-	if x := l.Extension; x != nil {
+	if x != nil {
 		for _, there := range []bool{x.Timestamp != 0, len(x.Device) > 0, len(x.Path) > 0} {
 			if there {
 				meant++
@@ -139,16 +147,16 @@ func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
 }
 
 func checkLongHaul(t *rapid.T, qp uint32, decode decoding) {
-	l, want := drawContent(t, qp)
-	n := decode(longHaul(LongHaulCNP, l), packet.LongHaulCNP, packet.LongHaulCNP)
+	l, x, want := drawContent(t, qp)
+	n := decode(longHaul(LongHaulCNP, l, x), packet.LongHaulCNP, packet.LongHaulCNP)
 	if n.BTH.DestQP != qp {
 		t.Fatalf("DestQP %d", n.BTH.DestQP)
 	}
-	compareLongHaul(t, &n.LongHaul, &want, &l)
+	compareLongHaul(t, &n.LongHaul, &want, x)
 }
 
 func checkLongHaulICMPv6(t *rapid.T, qp uint32, decode decoding) {
-	l, want := drawContent(t, qp)
-	n := decode(longHaul(LongHaulCNPICMPv6, l), packet.StandardCNP, packet.LongHaulCNPICMPv6)
-	compareLongHaul(t, &n.LongHaul, &want, &l)
+	l, x, want := drawContent(t, qp)
+	n := decode(longHaul(LongHaulCNPICMPv6, l, x), packet.StandardCNP, packet.LongHaulCNPICMPv6)
+	compareLongHaul(t, &n.LongHaul, &want, x)
 }

@@ -36,11 +36,17 @@ var (
 	flow6 = dataPacket{src: addr("2001:db8:a::1"), dst: addr("2001:db8:b::4"), srcPort: 52769, destQP: 200}
 )
 
-var (
-	severe    = LongHaul{Level: 180, Action: RateReduce, Parameter: 30, SourceQP: 100, MetricType: 1, MetricValue: 130000}
-	subsiding = LongHaul{Level: 20, Action: Resume, Parameter: 50, SourceQP: 100, MetricType: 1, MetricValue: 30000}
-	halt      = LongHaul{Level: 255, Action: Pause, Parameter: 500, SourceQP: 0xabcdef}
-)
+// contentOf is the content of a golden Long-haul CNP.
+func contentOf(name string) LongHaul {
+	for _, l := range notifications.Find(name).Lines() {
+		if l.Name == "long_haul_cnp.level" {
+			return packet.DecodeLongHaul(notifications.Find(name).Bytes()[l.Offset:])
+		}
+	}
+	panic(name + " is no Long-haul CNP")
+}
+
+var severe = contentOf("long-haul-cnp-v4")
 
 var proxy4, proxy6 = addr("10.0.0.253"), addr("2001:db8:a::fd")
 
@@ -76,21 +82,15 @@ var goldens = []golden{
 	{"fast-cnp-longest-trace", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064).traced(0x31, 0,
 		"00011800e0000000"+hexOf(228)), nil, fastCNP},
 	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hexOf(232)), nil, fastCNP}, // too long: option 1
-	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, severe)},
-	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, subsiding)},
-	{"long-haul-cnp-v4-notify-ecn-rate", flow4, nil, longHaul(LongHaulCNP,
-		LongHaul{Level: 1, Action: Notify, Parameter: 9, SourceQP: 100, MetricType: packet.MetricECNRate, MetricValue: 42})},
-	{"long-haul-cnp-v6-pause-growth", flow6, nil, longHaul(LongHaulCNP,
-		LongHaul{Level: 255, Action: Pause, Parameter: 0xffff, SourceQP: 0xabcdef, MetricType: packet.MetricQueueGrowth, MetricValue: 1 << 24})},
-	{"long-haul-cnp-v4-objects", flow4, nil, longHaul(LongHaulCNP,
-		LongHaul{Level: 180, Action: RateReduce, Parameter: 30, SourceQP: 100, MetricType: packet.MetricRTT, MetricValue: 10000,
-			Extension: &Extension{Timestamp: 0xec3f5a80_80000000, Device: []byte("gwü-1"), Path: count(9)}})},
-	{"long-haul-cnp-icmpv6", flow6, nil, longHaul(LongHaulCNPICMPv6, severe)},
-	{"long-haul-cnp-icmpv6-qinq-undisclosed", flow6.tagged(0x9100, 0xefff, 0x8100, 0x0001), nil, longHaul(LongHaulCNPICMPv6, halt)},
-	{"long-haul-cnp-icmpv6-objects", flow6, nil, longHaul(LongHaulCNPICMPv6,
-		LongHaul{Level: 20, Action: Resume, SourceQP: 100, MetricType: packet.MetricQueueDepth,
-			Extension: &Extension{Timestamp: 0xec3f5a80_00000000, Device: []byte("A"), Others: []packet.Object{
-				{Class: 247, CType: 254, Payload: []byte{0xbe, 0xef}}, {Class: 2, CType: 1, Payload: []byte{10, 0, 0, 1}}}}})},
+	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, contentOf("long-haul-cnp-v4"), nil)},
+	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, contentOf("long-haul-cnp-v6-tagged"), nil)},
+	{"long-haul-cnp-v4-notify-ecn-rate", flow4, nil, longHaul(LongHaulCNP, contentOf("long-haul-cnp-v4-notify-ecn-rate"), nil)},
+	{"long-haul-cnp-v6-pause-growth", flow6, nil, longHaul(LongHaulCNP, contentOf("long-haul-cnp-v6-pause-growth"), nil)},
+	{"long-haul-cnp-v4-objects", flow4, nil, longHaul(LongHaulCNP, contentOf("long-haul-cnp-v4-objects"), &Extension{Timestamp: 0xec3f5a80_80000000, Device: []byte("gwü-1"), Path: count(9)})},
+	{"long-haul-cnp-icmpv6", flow6, nil, longHaul(LongHaulCNPICMPv6, contentOf("long-haul-cnp-icmpv6"), nil)},
+	{"long-haul-cnp-icmpv6-qinq-undisclosed", flow6.tagged(0x9100, 0xefff, 0x8100, 0x0001), nil, longHaul(LongHaulCNPICMPv6, contentOf("long-haul-cnp-icmpv6-qinq-undisclosed"), nil)},
+	{"long-haul-cnp-icmpv6-objects", flow6, nil, longHaul(LongHaulCNPICMPv6, contentOf("long-haul-cnp-icmpv6-objects"), &Extension{Timestamp: 0xec3f5a80_00000000, Device: []byte("A"), Others: []packet.Object{
+		{Class: 247, CType: 254, Payload: []byte{0xbe, 0xef}}, {Class: 2, CType: 1, Payload: []byte{10, 0, 0, 1}}}})},
 	{"ppfc-v4-pause", flow4, nil, ppfc(PPFC{Port: 2, Duration: 500})},
 	{"ppfc-v6-resume-tagged", flow6.tagged(0x8100, 0x6064), nil, ppfc(PPFC{Resume: true, Port: 2, Duration: 500})},
 	{"proxy-notification-v4", flow4.carrying(16), nil, notifyProxy(proxy4, 5)},

@@ -12,48 +12,28 @@ const (
 	Resume     = packet.ActionResume
 )
 
-// LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4).
-type LongHaul struct {
-	Level       uint8 // Congestion Level, 0 none to 255 most severe
-	Action      Action
-	Parameter   uint16     // by Action: percent or microseconds
-	SourceQP    uint32     // 24 bits: the QP at the data's source
-	MetricType  uint8      // draft-tian 10.4; 0 with value 0 discloses nothing
-	MetricValue uint32     // unit by MetricType; 24 bits, larger values saturate
-	Extension   *Extension // nil: none. It is read-only: notifications may share one
-}
+// LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4). Builders ignore Reserved.
+type LongHaul = packet.LongHaul
 
-// largestParameter is the maximum of draft-tian 6.1: 0 for Notify, any for Pause, a percentage for Rate Reduce and Resume.
-var largestParameter = [4]uint16{Notify: 0, Pause: 0xffff, RateReduce: 100, Resume: 100}
-
-// ranged returns the fields as the draft requires of a sender: reserved bits 0, all values in their ranges.
-func (l *LongHaul) ranged() (flags uint8, parameter uint16, sourceQP, metric uint32) {
-	largest := uint32(0xffffff)
-	if l.MetricType == packet.MetricECNRate {
-		largest = 100
-	}
-	return uint8(l.Action) << 6, min(l.Parameter, largestParameter[l.Action&3]), l.SourceQP & 0xffffff, min(l.MetricValue, largest)
-}
-
-// len is the length in octets of the fields and the extension structure.
-func (l *LongHaul) len() int {
-	if l.Extension == nil {
+// longHaulLen is the length in octets of the fields and the extension structure.
+func longHaulLen(x *Extension) int {
+	if x == nil {
 		return packet.LongHaulLen
 	}
-	return packet.LongHaulLen + l.Extension.len()
+	return packet.LongHaulLen + x.len()
 }
 
-// put writes len() octets.
-func (l *LongHaul) put(b []byte, class uint8) {
-	flags, parameter, sourceQP, metric := l.ranged()
-	packet.PutLongHaul(b, l.Level, flags, parameter, sourceQP, l.MetricType, metric)
+// putExtended writes longHaulLen(x) octets.
+func putExtended(b []byte, l *LongHaul, x *Extension, class uint8) {
+	parameter, sourceQP, metric := l.InRange()
+	l.PutWith(b, 0, parameter, sourceQP, metric)
 	if len(b) > packet.LongHaulLen {
-		l.Extension.put(b[packet.LongHaulLen:], class)
+		x.put(b[packet.LongHaulLen:], class)
 	}
 }
 
 // Extension are the Extension Objects of a Long-haul CNP (draft-tian 6.1.1). If the IP packet would be longer than 576 octets (IPv4) or
-// 1280 (IPv6) with them, the notification isn't built.
+// 1280 (IPv6) with them, the notification isn't built. They are read-only: notifications may share them.
 type Extension struct {
 	Timestamp uint64 // packet.NTPTime; 0: omitted
 	Device    []byte // device identifier, valid UTF-8; empty: omitted
@@ -62,8 +42,7 @@ type Extension struct {
 }
 
 // len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either.
-func (x *Extension) len() int {
-	n := 0
+func (x *Extension) len() (n int) {
 	if x.Timestamp != 0 {
 		n += packet.ObjectHeaderLen + packet.TimestampLen
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // LongHaulCNP builds a Long-haul CNP in RoCEv2 format (draft-tian 6.2, figure 5) over the flow's IP version and returns the frame's
-// length, or 0 when it can't be built: t is not valid, the gateway has no address of that version, l has more objects than fit, or
+// length, or 0 when it can't be built: t is not valid, the gateway has no address of that version, x, nil for none, has more objects than fit, or
 // out is too short. After the IP header:
 //
 //	 0                   1                   2                   3
@@ -25,16 +25,16 @@ import (
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
 // The ICRC covers neither B nor E.
-func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul) int {
-	if l.Extension == nil && t.Family == 4 {
+func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul, x *Extension) int {
+	if x == nil && t.Family == 4 {
 		return shortLongHaulCNP4(out, t, g, l)
 	}
 	src := g.source(t.Family)
-	c := beginCNP(out, t, g, src, 0, l.len(), l.SourceQP)
+	c := beginCNP(out, t, g, src, 0, longHaulLen(x), l.SourceQP)
 	if c.ip == nil {
 		return 0
 	}
-	l.put(c.fields(), g.Code.ExtensionClass)
+	putExtended(c.fields(), l, x, g.Code.ExtensionClass)
 	return c.seal(t, g, packet.BECN|packet.ExtensionBit, g.DSCP<<2, hopLimit)
 }
 
@@ -56,8 +56,8 @@ func shortLongHaulCNP4(out []byte, t *Target, g *Gateway, l *LongHaul) int {
 	ip := (*[n]byte)(unsafe.Add(frame, l3))
 	packet.MaskIPv4((*[packet.IPv4Len]byte)(ip[:]), n, packet.ProtoUDP, uint32(g.IPv4.Lo), uint32(t.Src.Lo))
 	packet.MaskCNP((*[packet.CNPLen]byte)(ip[udp:]), t.SrcPort, n-udp, g.pKey(t), l.SourceQP)
-	flags, parameter, sourceQP, metric := l.ranged()
-	packet.PutLongHaul(ip[fields:icrc], l.Level, flags, parameter, sourceQP, l.MetricType, metric)
+	parameter, sourceQP, metric := l.InRange()
+	l.PutWith(ip[fields:icrc], 0, parameter, sourceQP, metric)
 	packet.PutMaskedICRC(ip[:])
 	packet.UnmaskIPv4((*[packet.IPv4Len]byte)(ip[:]), g.DSCP<<2, hopLimit)
 	packet.UnmaskCNP((*[packet.CNPLen]byte)(ip[udp:]), packet.BECN|packet.ExtensionBit)

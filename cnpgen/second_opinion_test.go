@@ -109,16 +109,17 @@ func randomOpinions() []opinion {
 		g.ICRCExtensionHeaders, g.FlowPKey = r.IntN(2) == 0, r.IntN(2) == 0
 		l := LongHaul{Level: uint8(r.Uint32()), Action: Action(r.IntN(4)), Parameter: uint16(r.Uint32()), SourceQP: r.Uint32N(1 << 24),
 			MetricType: uint8(r.Uint32()), MetricValue: r.Uint32()}
+		var x *Extension
 		if r.IntN(2) == 0 {
-			l.Extension = &Extension{Timestamp: r.Uint64N(2), Device: count(r.IntN(9)), Path: count(r.IntN(9)),
+			x = &Extension{Timestamp: r.Uint64N(2), Device: count(r.IntN(9)), Path: count(r.IntN(9)),
 				Others: make([]packet.Object, r.IntN(3))}
 		}
-		all = append(all, opinionsOf(d, g, l)...)
+		all = append(all, opinionsOf(d, g, l, x)...)
 	}
 	return all
 }
 
-func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
+func opinionsOf(d dataPacket, g Gateway, l LongHaul, x *Extension) []opinion {
 	var all []opinion
 	frame, p := d.frame()
 	for _, f := range []struct {
@@ -130,8 +131,8 @@ func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
 		{"ppfc", ppfc(PPFC{Resume: l.Level < 128, Port: l.Parameter, Duration: l.Parameter})},
 		{"proxy-notification", notifyProxy(proxy4, l.Level&7)},
 		{"proxy-notification", notifyProxy(proxy6, l.Level&7)},
-		{"long-haul-cnp", longHaul(LongHaulCNP, l)},
-		{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l)},
+		{"long-haul-cnp", longHaul(LongHaulCNP, l, x)},
+		{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l, x)},
 	} {
 		out := make([]byte, MaxLen)
 		if n := f.build(out, frame, &p, &g); n > 0 {

@@ -126,9 +126,9 @@ func TestTargetByHand(t *testing.T) {
 		{"standard-cnp-v6-tagged", Target{Src: flow6.src, Dst: flow6.dst, Link: link(macs + "\x81\x00\x60\x64\x08\x00"), Tags: 1, Family: 6,
 			SrcPort: 52769}, func(out []byte, t *Target, g *Gateway) int { return StandardCNP(out, t, g, 100) }},
 		{"long-haul-cnp-v4", Target{Src: flow4.src, Link: link(macs), Family: 4, SrcPort: 52769},
-			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNP(out, t, g, &severe) }},
+			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNP(out, t, g, &severe, nil) }},
 		{"long-haul-cnp-icmpv6", Target{Src: flow6.src, Link: link(macs), Family: 6},
-			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNPICMPv6(out, t, g, &severe) }},
+			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNPICMPv6(out, t, g, &severe, nil) }},
 		{"fast-cnp", Target{Src: flow6.src, Dst: flow6.dst, Link: link(macs), Family: 6, SrcPort: 52769, DestQP: 200},
 			func(out []byte, t *Target, g *Gateway) int {
 				n, _ := FastCNP(out, t, g, packet.IOAMTrace{})

@@ -36,6 +36,11 @@ type Decision struct {
 	MetricValue uint32 // 24 bits, in the unit of MetricType
 }
 
+// Content writes what a Long-haul CNP says of the decision.
+func (d *Decision) Content(l *packet.LongHaul) {
+	l.Level, l.Action, l.Parameter, l.MetricType, l.MetricValue = d.Level, d.Action, d.Parameter, d.MetricType, d.MetricValue
+}
+
 // Rung is one row of a policy table: the action from a Congestion Level on.
 type Rung struct {
 	Level   uint8

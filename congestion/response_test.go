@@ -13,6 +13,11 @@ const (
 	ms = 1_000_000 // ns
 )
 
+func decision(a Action, parameter uint16, level, rung, metric uint8, value uint32) Decision {
+	return Decision{Action: a, Parameter: parameter, Level: level, Rung: rung, MetricType: metric, MetricValue: value}
+}
+
+
 // example is the response of draft-tian's section 7: 100 Gbps, 10 ms.
 func example() Response {
 	return Response{
@@ -30,7 +35,7 @@ func TestSection7(t *testing.T) {
 	var trigger Trigger
 	m := Metrics{Depth: 130 * mb}
 	c := trigger.Update(&r.Triggers, m)
-	if d, want := r.Decide(m, c), (Decision{RateReduce, 30, 180, 3, MetricDepth, 130_000}); d != want {
+	if d, want := r.Decide(m, c), decision(RateReduce, 30, 180, 3, MetricDepth, 130_000); d != want {
 		t.Errorf("130 MB: %+v, want %+v", d, want)
 	}
 	var calm Calm
@@ -42,7 +47,7 @@ func TestSection7(t *testing.T) {
 			t.Errorf("below K_min since 1 ms, at %d ns: senders may go on: %v", step.now, got)
 		}
 	}
-	if d, want := r.Ease(Metrics{Depth: 30 * mb}), (Decision{Resume, 50, 20, 0, MetricDepth, 30_000}); d != want {
+	if d, want := r.Ease(Metrics{Depth: 30 * mb}), decision(Resume, 50, 20, 0, MetricDepth, 30_000); d != want {
 		t.Errorf("30 MB: %+v, want %+v", d, want)
 	}
 }
@@ -124,14 +129,14 @@ func TestDecide(t *testing.T) {
 		cause Cause
 		want  Decision
 	}{
-		{"the marking rate, a short queue", Metrics{Depth: mb, Marking: 777_777}, ByMarking, Decision{Notify, 0, 43, 1, MetricMarking, 77}},
-		{"the growth rate, a short queue", Metrics{Depth: mb, Growth: 12_345_678}, ByGrowth, Decision{Notify, 0, 43, 1, MetricGrowth, 12_345}},
-		{"growth and marking", Metrics{Depth: 100 * mb, Growth: 1 << 40, Marking: 1}, ByGrowth | ByMarking, Decision{RateReduce, 15, 123, 2, MetricGrowth, 0xffffff}},
-		{"just above K_max", Metrics{Depth: 125*mb + 1}, ByDepth, Decision{RateReduce, 30, 177, 3, MetricDepth, 125_000}},
-		{"far above K_max", Metrics{Depth: 200 * mb}, ByDepth | ByGrowth, Decision{RateReduce, 50, 224, 4, MetricDepth, 200_000}},
-		{"twice K_max", Metrics{Depth: 250 * mb}, ByDepth, Decision{Pause, 15_000, 255, 5, MetricDepth, 250_000}},
-		{"a pause of 65 ms at most", Metrics{Depth: 1000 * mb}, ByDepth, Decision{Pause, 65_535, 255, 5, MetricDepth, 1_000_000}},
-		{"24 bits of kilobytes", Metrics{Depth: 1 << 50}, ByDepth, Decision{Pause, 65_535, 255, 5, MetricDepth, 0xffffff}},
+		{"the marking rate, a short queue", Metrics{Depth: mb, Marking: 777_777}, ByMarking, decision(Notify, 0, 43, 1, MetricMarking, 77)},
+		{"the growth rate, a short queue", Metrics{Depth: mb, Growth: 12_345_678}, ByGrowth, decision(Notify, 0, 43, 1, MetricGrowth, 12_345)},
+		{"growth and marking", Metrics{Depth: 100 * mb, Growth: 1 << 40, Marking: 1}, ByGrowth | ByMarking, decision(RateReduce, 15, 123, 2, MetricGrowth, 0xffffff)},
+		{"just above K_max", Metrics{Depth: 125*mb + 1}, ByDepth, decision(RateReduce, 30, 177, 3, MetricDepth, 125_000)},
+		{"far above K_max", Metrics{Depth: 200 * mb}, ByDepth | ByGrowth, decision(RateReduce, 50, 224, 4, MetricDepth, 200_000)},
+		{"twice K_max", Metrics{Depth: 250 * mb}, ByDepth, decision(Pause, 15_000, 255, 5, MetricDepth, 250_000)},
+		{"a pause of 65 ms at most", Metrics{Depth: 1000 * mb}, ByDepth, decision(Pause, 65_535, 255, 5, MetricDepth, 1_000_000)},
+		{"24 bits of kilobytes", Metrics{Depth: 1 << 50}, ByDepth, decision(Pause, 65_535, 255, 5, MetricDepth, 0xffffff)},
 	} {
 		if got := r.Decide(c.m, c.cause); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -151,7 +156,7 @@ func TestDecide(t *testing.T) {
 func TestStricter(t *testing.T) {
 	r, m := example(), Metrics{Depth: 130 * mb}
 	d := r.Decide(m, ByDepth)
-	for _, want := range []Decision{{RateReduce, 50, 210, 4, MetricDepth, 130_000}, {Pause, 5400, 240, 5, MetricDepth, 130_000}, {Pause, 5400, 241, 5, MetricDepth, 130_000}} {
+	for _, want := range []Decision{decision(RateReduce, 50, 210, 4, MetricDepth, 130_000), decision(Pause, 5400, 240, 5, MetricDepth, 130_000), decision(Pause, 5400, 241, 5, MetricDepth, 130_000)} {
 		if d = r.Stricter(m, ByDepth, d); d != want {
 			t.Errorf("%+v, want %+v", d, want)
 		}

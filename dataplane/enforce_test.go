@@ -103,14 +103,14 @@ type builder = func(out []byte, t *cnpgen.Target, frame []byte, p *packet.Parsed
 func longHaul(l cnpgen.LongHaul) builder {
 	l.SourceQP, l.Level = sourceQP, 200
 	return func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
-		return cnpgen.LongHaulCNP(out, t, &far, &l)
+		return cnpgen.LongHaulCNP(out, t, &far, &l, nil)
 	}
 }
 
 func longHaulICMPv6(l cnpgen.LongHaul) builder {
 	l.SourceQP, l.Level = sourceQP, 200
 	return func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
-		return cnpgen.LongHaulCNPICMPv6(out, t, &far, &l)
+		return cnpgen.LongHaulCNPICMPv6(out, t, &far, &l, nil)
 	}
 }
 

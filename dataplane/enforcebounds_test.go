@@ -19,7 +19,7 @@ func TestEnforceRefuses(t *testing.T) {
 		other := far
 		other.IPv4 = address("203.0.113.1")
 		l := cnpgen.LongHaul{Action: cnpgen.Pause, Parameter: 500, SourceQP: sourceQP, Level: 200}
-		return cnpgen.LongHaulCNP(out, t, &other, &l)
+		return cnpgen.LongHaulCNP(out, t, &other, &l, nil)
 	}
 	damaged := func(out []byte, t *cnpgen.Target, frame []byte, p *packet.Parsed) int {
 		n := pause(out, t, frame, p)
@@ -31,7 +31,7 @@ func TestEnforceRefuses(t *testing.T) {
 	}
 	unknown := func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
 		l := cnpgen.LongHaul{Action: cnpgen.Pause, Parameter: 500, SourceQP: sourceQP + 9, Level: 200}
-		return cnpgen.LongHaulCNP(out, t, &far, &l)
+		return cnpgen.LongHaulCNP(out, t, &far, &l, nil)
 	}
 	aboutTCP := func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
 		frame := other(sender4, receiver4, packet.ProtoTCP, 200)
@@ -116,7 +116,7 @@ func TestEnforceFull(t *testing.T) {
 	for qp := range uint32(300) { // of flows that send nothing
 		l := cnpgen.LongHaul{Action: cnpgen.Pause, Parameter: 500, SourceQP: 5000 + qp, Level: 1}
 		s.arriveAt(wan, s.notification(0, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
-			return cnpgen.LongHaulCNP(out, t, &far, &l)
+			return cnpgen.LongHaulCNP(out, t, &far, &l, nil)
 		}))
 	}
 	if n := s.enforceCounts()["no-space"]; n == 0 || n > 300-200 {
@@ -174,7 +174,7 @@ func TestEnforceReload(t *testing.T) {
 	s.setPolicy(func(*dataplane.Policy) {})
 	other := cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 50, SourceQP: sourceQP + 1, Level: 9}
 	s.arriveAt(wan, s.notification(1, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
-		return cnpgen.LongHaulCNP(out, t, &far, &other)
+		return cnpgen.LongHaulCNP(out, t, &far, &other, nil)
 	}))
 	s.setPolicy(func(p *dataplane.Policy) { p.Ports[wan].Pacing = nil })
 	s.send(20_000)
@@ -349,7 +349,7 @@ func TestEnforceProperties(t *testing.T) {
 			}
 			before, queued := len(s.Sent[0]), s.Now+3_000 // until when packets leave that the pacer has released
 			s.arriveAt(wan, s.notification(flow, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
-				return cnpgen.LongHaulCNP(out, t, &far, &l)
+				return cnpgen.LongHaulCNP(out, t, &far, &l, nil)
 			}))
 			switch l.Action {
 			case cnpgen.Pause:

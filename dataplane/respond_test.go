@@ -276,8 +276,8 @@ func notCauses(t *testing.T) map[string][]byte {
 	}
 	n, _ := cnpgen.FastCNP(fast, &target, &p.Build, packet.IOAMTrace{})
 	fast = build(n, fast)
-	extended = build(cnpgen.LongHaulCNP(extended, &target, &p.Build, &l), extended)
-	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, &target, &p.Build, &l), icmp)
+	extended = build(cnpgen.LongHaulCNP(extended, &target, &p.Build, &l, nil), extended)
+	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, &target, &p.Build, &l, nil), icmp)
 	ack := cause
 	ack.Opcode = packet.RCAcknowledge
 	request := cause

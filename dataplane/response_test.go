@@ -396,9 +396,9 @@ func TestNotifiedElsewhere(t *testing.T) {
 		case packet.FastCNP:
 			n, _ = cnpgen.FastCNP(out, &target, &other, packet.IOAMTrace{})
 		case packet.LongHaulCNP:
-			n = cnpgen.LongHaulCNP(out, &target, &other, &l)
+			n = cnpgen.LongHaulCNP(out, &target, &other, &l, nil)
 		case packet.LongHaulCNPICMPv6:
-			n = cnpgen.LongHaulCNPICMPv6(out, &target, &other, &l)
+			n = cnpgen.LongHaulCNPICMPv6(out, &target, &other, &l, nil)
 		}
 		s.arriveAt(wan, out[:n])
 		s.fill(3, data(c.v6, 0))
@@ -427,7 +427,7 @@ func elsewhere(p *dataplane.Policy, frame []byte, format packet.Notification, qp
 	case packet.PPFC:
 		n = cnpgen.PPFCNotification(out, &target, &other, &cnpgen.PPFC{Duration: 30})
 	case packet.LongHaulCNP:
-		n = cnpgen.LongHaulCNP(out, &target, &other, &cnpgen.LongHaul{Level: 180, Action: cnpgen.RateReduce, Parameter: 30, SourceQP: qp})
+		n = cnpgen.LongHaulCNP(out, &target, &other, &cnpgen.LongHaul{Level: 180, Action: cnpgen.RateReduce, Parameter: 30, SourceQP: qp}, nil)
 	}
 	return out[:n]
 }

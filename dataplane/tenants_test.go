@@ -204,10 +204,10 @@ func (x *tenant) single(kind, port int, v6 bool, n int) (from int, frame []byte)
 		if v6 {
 			size, _ = cnpgen.FastCNP(out, &target, &far, packet.IOAMTrace{})
 		} else {
-			size = cnpgen.LongHaulCNP(out, &target, &far, &l)
+			size = cnpgen.LongHaulCNP(out, &target, &far, &l, nil)
 		}
 	case 15:
-		size = cnpgen.LongHaulCNP(out, &target, &far, &l)
+		size = cnpgen.LongHaulCNP(out, &target, &far, &l, nil)
 	case 16:
 		size = cnpgen.PPFCNotification(out, &target, &far, &cnpgen.PPFC{Duration: 20})
 	case 17:

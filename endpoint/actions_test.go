@@ -124,7 +124,7 @@ func TestActions(t *testing.T) {
 		}},
 		{name: "Long-haul CNP in ICMPv6", v6: true, config: slow, events: []event{
 			{frame: func(s *scene) []byte {
-				return s.icmpv6(cnpgen.LongHaul{Level: 1, Action: cnpgen.RateReduce, Parameter: 40})
+				return s.icmpv6(cnpgen.LongHaul{Level: 1, Action: cnpgen.RateReduce, Parameter: 40}, nil)
 			}, want: Reduced, rate: 60},
 		}},
 		{name: "Long-haul CNP to a host that doesn't know it", config: func(c *ReactionConfig) { c.Extension = packet.StandardCNP }, events: []event{

@@ -45,11 +45,9 @@ func notificationSeeds(t testing.TB) (frames [][]byte) {
 		stamp := &cnpgen.Extension{Timestamp: s.timestamp(1000), Device: []byte("n1"), Path: []byte{1, 2, 3}}
 		for action := cnpgen.Notify; action <= cnpgen.Resume; action++ {
 			l := cnpgen.LongHaul{Action: action, Parameter: 30, Level: 100, MetricType: packet.MetricQueueDepth, MetricValue: 9}
-			frames = append(frames, s.longHaul(l))
-			l.Extension = stamp
-			frames = append(frames, s.longHaul(l))
+			frames = append(frames, s.longHaul(l), s.extended(l, stamp))
 			if s.target.Family == 6 {
-				frames = append(frames, s.icmpv6(l))
+				frames = append(frames, s.icmpv6(l, stamp))
 			}
 		}
 		frames = append(frames, s.standard(sourceQP), s.ppfc(cnpgen.PPFC{}), s.ppfc(cnpgen.PPFC{Duration: 50_000}), s.ppfc(cnpgen.PPFC{Resume: true}), s.proxy())

@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		{name: "Fast CNP isn't enabled", v6: true, config: func(c *ReactionConfig) { c.FastCNP = false },
 			frame: func(s *scene) []byte { return s.fast(packet.IOAMTrace{}) }, want: Disabled},
 		{name: "ICMPv6 isn't enabled", v6: true, config: func(c *ReactionConfig) { c.LongHaulICMPv6 = false },
-			frame: func(s *scene) []byte { return s.icmpv6(cnpgen.LongHaul{}) }, want: Disabled},
+			frame: func(s *scene) []byte { return s.icmpv6(cnpgen.LongHaul{}, nil) }, want: Disabled},
 		{name: "for a proxy", frame: func(s *scene) []byte { return s.proxy() }, want: NotForHosts},
 		{name: "reduction of 101 percent", frame: func(s *scene) []byte { return s.longHaul(reduce) }, change: setLongHaul(3, 101),
 			want: Refused, reason: cnpdec.WrongParameter},
@@ -104,7 +104,7 @@ func (s *scene) proxy() []byte {
 
 // stamped is a Rate Reduce by 30 percent from a device whose clock is off.
 func (s *scene) stamped(offset int64) []byte {
-	return s.longHaul(cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 30, Extension: &cnpgen.Extension{Timestamp: s.timestamp(offset)}})
+	return s.extended(cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 30}, &cnpgen.Extension{Timestamp: s.timestamp(offset)})
 }
 
 // setLongHaul sets a byte of the fields of a Long-haul CNP over IPv4, setBTH a byte of its BTH; both correct the ICRC.
@@ -176,10 +176,11 @@ func TestReplays(t *testing.T) {
 					s.from.IPv4 = gateway.IPv4
 					s.from.IPv4.Lo += uint64(x.device)
 					l := cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 10, Level: x.level}
+					var extension *cnpgen.Extension
 					if x.stamp != 0 {
-						l.Extension = &cnpgen.Extension{Timestamp: s.timestamp(x.stamp - x.at)}
+						extension = &cnpgen.Extension{Timestamp: s.timestamp(x.stamp - x.at)}
 					}
-					frames = append(frames, s.longHaul(l))
+					frames = append(frames, s.extended(l, extension))
 				} else {
 					frames = append(frames, frames[x.frame])
 				}

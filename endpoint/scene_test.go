@@ -74,19 +74,21 @@ func build(b func(out []byte) int) []byte {
 	return out[:b(out)]
 }
 
-func (s *scene) longHaul(l cnpgen.LongHaul) []byte {
+func (s *scene) longHaul(l cnpgen.LongHaul) []byte { return s.extended(l, nil) }
+
+func (s *scene) extended(l cnpgen.LongHaul, x *cnpgen.Extension) []byte {
 	if l.SourceQP == 0 {
 		l.SourceQP = sourceQP
 	}
 	if l.Level == 0 && l.Action != cnpgen.Notify {
 		l.Level = 180
 	}
-	return build(func(out []byte) int { return cnpgen.LongHaulCNP(out, &s.target, &s.from, &l) })
+	return build(func(out []byte) int { return cnpgen.LongHaulCNP(out, &s.target, &s.from, &l, x) })
 }
 
-func (s *scene) icmpv6(l cnpgen.LongHaul) []byte {
+func (s *scene) icmpv6(l cnpgen.LongHaul, x *cnpgen.Extension) []byte {
 	l.SourceQP = sourceQP
-	return build(func(out []byte) int { return cnpgen.LongHaulCNPICMPv6(out, &s.target, &s.from, &l) })
+	return build(func(out []byte) int { return cnpgen.LongHaulCNPICMPv6(out, &s.target, &s.from, &l, x) })
 }
 
 func (s *scene) standard(qp uint32) []byte {

@@ -102,7 +102,8 @@ func TestTunnelKeys(t *testing.T) {
 	const inside, outside = packet.Tag(0x1005), packet.Tag(0x2006)
 	base := Key{Src: packet.Addr{Lo: 1}, Dst: packet.Addr{Lo: 2}, DestQP: 3, Port: 4}
 	seen := map[Key]bool{base: true}
-	for _, kind := range []packet.TunnelKind{packet.VXLAN, packet.GRE, packet.IPInIP, packet.MPLS, packet.SRv6} {
+	for _, name := range packet.TunnelNames() {
+		kind := packet.TunnelKindOf(name)
 		for _, id := range []uint32{0, 1, 1 << 16, 0xffffff, 0xffffffff} {
 			for vid, tags := range map[uint16][2]packet.Tag{0: {}, 5: {inside, outside}, 6: {0, outside}} {
 				k := base

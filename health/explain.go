@@ -2,17 +2,9 @@ package health
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-// explains reports whether a verdict says why packets were sent again.
-func explains(v Verdict) bool {
-	return slices.Contains([]string{
-		ShortTimeOut, BlackHole, NoAnswer, Refused, NotReady, LossUpstream, LossDownstream, AckLoss, Reordering, GatewayDrops,
-	}, v.Name)
-}
 
 // unexplained are retransmissions of which nothing proves a cause.
 func unexplained(c *Connection, i int) (Verdict, bool) {
@@ -62,7 +54,7 @@ func ceWithoutCNP(c *Connection, i int) (Verdict, bool) {
 	}
 	to := c.End[i^1].Addr.Netip()
 	return Verdict{
-		Name: CENoCNP, Subject: to.String(), Weight: r.CE,
+		Subject: to.String(), Weight: r.CE,
 		Evidence: fmt.Sprintf("%d of %d packets to it are marked CE (%s), its answers pass here, and it sent no CNP in %v",
 			r.CE, r.Packets, percent(r.CE, r.Packets), Duration(c.Last-r.FirstCE)),
 		Advice: fmt.Sprintf("enable DCQCN's notification point at %v for the traffic's priority (/sys/class/net/IF/ecn/roce_np/enable/PRIO, mlnx_qos), and check that CNPs "+

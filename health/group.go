@@ -30,7 +30,7 @@ func grouped(all []Verdict, gateway bool) []Verdict {
 			each, of = append(each, sumOf(of[:same])), of[same:]
 		}
 		v := joined(each)
-		v.Title, v.Meaning, v.Commands = words[v.Name][0], words[v.Name][1], v.commands(gateway)
+		v.Title, v.Meaning, v.Commands = kinds[v.Name].title, kinds[v.Name].meaning, v.commands(gateway)
 		out, rest = append(out, v), rest[n:]
 	}
 	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })

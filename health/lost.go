@@ -17,7 +17,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 		from, to = to.to, class{from, h.dscp[1]}
 	}
 	return Verdict{
-		Name: LossUpstream, Weight: h.LostUpstream, lossy: from, class: to, notECT: h.incapable(),
+		Weight: h.LostUpstream, lossy: from, class: to, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
 			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
@@ -44,7 +44,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		alone = fmt.Sprintf("; %d NAKs more asked for what the responder had dropped behind a missing packet, as the requester sends again only what a NAK asks for", h.discarded)
 	}
 	return Verdict{
-		Name: LossDownstream, Weight: h.LostDownstream, lossy: to, class: class{to, dscp}, notECT: h.incapable(),
+		Weight: h.LostDownstream, lossy: to, class: class{to, dscp}, notECT: h.incapable(),
 		Evidence: fmt.Sprintf("%s a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s%s", times(h.LostDownstream), to, h.sentAgain(), alone),
 		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
 	}, true
@@ -77,7 +77,7 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 		ended = fmt.Sprintf("; after %d time-outs in a row it sent nothing new (retry count exceeded)", h.repeat.tries)
 	}
 	return Verdict{
-		Name: AckLoss, Weight: h.AcksLost,
+		Weight: h.AcksLost,
 		Evidence: fmt.Sprintf("%s the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s%s",
 			times(h.AcksLost), c.End[i].Addr.Netip(), h.sentAgain(), ended),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
@@ -100,7 +100,7 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 		effect = "UC drops the message"
 	}
 	return Verdict{
-		Name: Reordering, Weight: n,
+		Weight: n,
 		Evidence: fmt.Sprintf("%d packets (%s) came late, behind packets that were sent after them; %s; %s",
 			n, percent(n, h.Requests.Packets+h.Responses.Packets), effect, h.sentAgain()),
 		Advice: "keep a connection on one path: balance load by flow (the UDP source port), not by packet, or use NICs that accept packets out of order",
@@ -113,7 +113,7 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	v := Verdict{
-		Name: Duplication, Weight: h.Duplicates,
+		Weight:   h.Duplicates,
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}

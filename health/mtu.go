@@ -62,7 +62,7 @@ func mtuDiffers(c *Connection, i int) (Verdict, bool) {
 	}
 	from, to := c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
 	return Verdict{
-		Name: MTUDiffers, Weight: h.Messages[ReadOp],
+		Weight:   h.Messages[ReadOp],
 		Evidence: fmt.Sprintf("%v counts with a path MTU of %d bytes, and %v answers its READs with packets of %d bytes: the requester takes them for an error, and its QP ends", from, own, to, h.mtus.responder),
 		Advice: fmt.Sprintf("give both QPs the same path MTU, which the smaller active_mtu allows: %d bytes (ibv_modify_qp's path_mtu, perftest's -m; ibv_devinfo lists active_mtu, which follows from the interface's MTU)",
 			min(own, h.mtus.responder)),

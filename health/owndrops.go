@@ -155,7 +155,7 @@ func gatewayDrops(c *Connection, i int) (Verdict, bool) {
 		what += " and " + back
 	}
 	return Verdict{
-		Name: GatewayDrops, Weight: requests + responses, Evidence: fmt.Sprintf("this gateway's queues dropped %s; %s", what, h.sentAgain()),
+		Weight: requests + responses, Evidence: fmt.Sprintf("this gateway's queues dropped %s; %s", what, h.sentAgain()),
 		Advice: fmt.Sprintf("the queue towards %v is full: see whether its senders are notified and slow down, whether the port's rate is the link's, and whether "+
 			"ports[].queue_capacity holds what arrives until they do", to),
 	}, true

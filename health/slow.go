@@ -16,7 +16,7 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 	if evidence == "" || h.Ended-h.Begun < lasting {
 		return Verdict{}, false
 	}
-	return Verdict{Name: WindowLimit, Weight: h.Requests.Packets, Evidence: evidence, Advice: advice}, true
+	return Verdict{Weight: h.Requests.Packets, Evidence: evidence, Advice: advice}, true
 }
 
 const lasting = 10_000 * ms
@@ -54,7 +54,7 @@ func incomplete(c *Connection, i int) (Verdict, bool) {
 		of += h.Responses.Packets
 	}
 	return Verdict{
-		Name: Incomplete, Weight: h.NotCaptured,
+		Weight:   h.NotCaptured,
 		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, of)),
 		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
 	}, true
@@ -75,7 +75,7 @@ func ignoresCNP(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Name: IgnoresCNP, Weight: r.CNPs, Subject: fmt.Sprintf("%v", c.End[i].Addr.Netip()),
+		Weight: r.CNPs, Subject: fmt.Sprintf("%v", c.End[i].Addr.Netip()),
 		Evidence: fmt.Sprintf("%d CNPs went to it; after %d of %d that could be judged its rate did not fall", r.CNPs, r.Episodes-r.Obeyed, r.Episodes),
 		Advice:   "turn DCQCN's reaction point on for the traffic's priority (mlnx_qos, /sys/class/net/IF/ecn/roce_rp/enable/PRIO), and check that the NIC counts CNPs (rp_cnp_handled, rp_cnp_ignored)",
 	}, true

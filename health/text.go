@@ -18,3 +18,14 @@ func Duration(ns int64) string {
 	}
 	return fmt.Sprintf("%d ns", ns)
 }
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func percent(part, of uint64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
+}

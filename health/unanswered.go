@@ -1,8 +1,6 @@
 package health
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // This file has the rules about answers that come too late, never, or that refuse.
 
@@ -51,7 +49,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		when = fmt.Sprintf("first after %v, then at growing intervals of up to %v,", Duration(first.least), Duration(h.Interval.most))
 	}
 	return Verdict{
-		Name: ShortTimeOut, Weight: n.Packets, timeout: timeoutFor(trip),
+		Weight: n.Packets, timeout: timeoutFor(trip),
 		Evidence: fmt.Sprintf("retransmits %s at an RTT of %v: the requester timed out %d times while the answer was already on its way; %s",
 			when, Duration(trip), h.Episodes[Spurious], h.sentAgain()),
 		Advice: fmt.Sprintf("raise the QP's timeout to %d or more (4.096 us * 2^timeout; ibv_modify_qp's timeout, perftest's -u, NCCL_IB_TIMEOUT), or turn adaptive retransmission off",
@@ -83,7 +81,7 @@ func blackHole(c *Connection, i int) (Verdict, bool) {
 		passed = fmt.Sprintf("those of up to %d bytes are", b.Passed.data)
 	}
 	return Verdict{
-		Name: BlackHole, Weight: h.Retransmissions().Packets + 1,
+		Weight:   h.Retransmissions().Packets + 1,
 		Evidence: fmt.Sprintf("no packet with %d bytes of payload or more was ever acknowledged, in spite of %d attempts; %s", b.Stuck.data, max(b.attempts, stuckTries), passed),
 		Advice: fmt.Sprintf("a link on the path has an MTU below %d bytes of IP: raise it there, or lower the path MTU of the QP (the interface's MTU at both hosts)",
 			b.Stuck.sum()+ipOverhead(c)),
@@ -150,7 +148,7 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 		advice = OneHop
 	}
 	return Verdict{
-		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
+		Weight: h.Retransmissions().Packets + 1, Evidence: evidence,
 		Advice: advice + "check that the peer's QP still exists, that its host is up, that no filter or route drops UDP port 4791 on the way there or back, and that the path takes packets as large as " +
 			"this one's, and its response's",
 	}, true
@@ -170,7 +168,6 @@ func asymmetric(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	v := Verdict{
-		Name:   Asymmetric,
 		Advice: "capture or mirror both directions; if this is the only path, traffic takes another one back: round trips and the causes of retransmissions are unknown here, and the gateway can't learn the QP",
 	}
 	switch other := c.Half[i^1].Responses.Packets + c.Half[i^1].Requests.Packets; {
@@ -200,7 +197,7 @@ func refused(c *Connection, i int) (Verdict, bool) {
 				to, invalid = " to a SEND or WRITE", others
 			}
 			return Verdict{
-				Name: Refused, Weight: h.NAKs[code],
+				Weight:   h.NAKs[code],
 				Evidence: fmt.Sprintf("the responder sent NAK %s%s %s, which ends the connection", NAKName(code), to, times(h.NAKs[code])),
 				Advice: [...]string{
 					1: invalid,
@@ -220,7 +217,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	v := Verdict{
-		Name: NotReady, Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
+		Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
 		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages, and asked to wait for up to %v each time; %d packets were sent again",
 			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], Duration(h.repeat.wait), h.Retransmitted[RNR].Packets),
 		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait, and with an rnr_retry of 7 the requester never gives up",

@@ -32,25 +32,31 @@ type Verdict struct {
 // judge returns the verdicts about one end's requests.
 func (c *Connection) judge(i int) (all []Verdict) {
 	h := &c.Half[i]
-	rules := []func(*Connection, int) (Verdict, bool){
-		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete, gatewayDrops, unexplained,
-	}
-	if _, differ := h.mtus.differ(); differ { // which PSNs a READ takes isn't known
-		rules = []func(*Connection, int) (Verdict, bool){mtuDiffers, refused}
-	}
-	for _, rule := range rules {
-		if v, ok := rule(c, i); ok && !(v.Name == Unexplained && slices.ContainsFunc(all, explains)) {
+	explained := false
+	_, differ := h.mtus.differ()
+	for _, name := range Names {
+		k := kinds[name]
+		if k.rule == nil || differ && !k.anyMTU {
+			continue
+		}
+		if v, ok := k.rule(c, i); ok {
+			v.Name, explained = name, explained || k.explains
 			all = append(all, v)
 		}
 	}
+	if v, ok := unexplained(c, i); ok && !explained {
+		all = append(all, v)
+	}
 	for n := range all {
-		all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
+		if all[n].Subject == "" {
+			all[n].Subject, all[n].from, all[n].to = c.subject(i), c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
+		}
 	}
 	// What follows from these needs no verdict of its own.
 	has := func(name string) bool {
 		return slices.ContainsFunc(all, func(v Verdict) bool { return v.Name == name })
 	}
-	all = slices.DeleteFunc(all, func(v Verdict) bool {
+	return slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
 			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
@@ -61,12 +67,6 @@ func (c *Connection) judge(i int) (all []Verdict) {
 		}
 		return false
 	})
-	for _, rule := range []func(*Connection, int) (Verdict, bool){ignoresCNP, ceWithoutCNP} {
-		if v, ok := rule(c, i); ok {
-			all = append(all, v)
-		}
-	}
-	return all
 }
 
 // notCaptured is how many packets of a connection were acknowledged, and never seen here: so many may have passed that seem to be lost or late.

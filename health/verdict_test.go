@@ -368,8 +368,9 @@ func TestSaidOtherwise(t *testing.T) {
 	}
 }
 
-// TestEachVerdict: each of these is given when it should be, and no other.
+// TestEachVerdict: each verdict is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
+	given := map[string]bool{WrongICRC: true, Unreachable: true} // by package replay
 	for _, c := range []struct {
 		name    string
 		verdict string
@@ -406,7 +407,20 @@ func TestEachVerdict(t *testing.T) {
 		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
 		{"CNPs to a sender that waits for ACKs most of the time", "", limited},
 		{"one direction only, in which the same packets come again and again", Unexplained, again},
+		{"answers come when the time-out has long expired", ShortTimeOut, hasty},
+		{"a packet is asked for that did not pass", LossUpstream, lost(before)},
+		{"a packet is asked for that a queue here has dropped", GatewayDrops, lost(here)},
+		{"a time-out though the ACK has passed", AckLoss, resentAnyway},
+		{"packets pass behind later ones", Reordering, overtaking},
+		{"every fourth packet comes twice", Duplication, doubled},
+		{"packets are acknowledged that were not captured", Incomplete, skipped(nil)},
+		{"packets are acknowledged that did not pass a gateway", PartialPath, skipped([]string{"wan"})},
+		{"packets are marked CE, and no CNP comes", CENoCNP, markedCE},
+		{"a READ is answered with packets of another path MTU", MTUDiffers, unlike},
+		{"a pause without a break", PFCStorm, held},
+		{"RoCE v1", RoCEv1, unrouted},
 	} {
+		given[c.verdict] = true
 		t.Run(c.name, func(t *testing.T) {
 			r := c.story(&story{now: ms})
 			other := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.Name != c.verdict })
@@ -414,6 +428,11 @@ func TestEachVerdict(t *testing.T) {
 				t.Errorf("got %+v, want %q", r.Verdicts, c.verdict)
 			}
 		})
+	}
+	for _, name := range Names {
+		if !given[name] {
+			t.Errorf("%s: it is never given", name)
+		}
 	}
 }
 

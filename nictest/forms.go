@@ -170,12 +170,12 @@ var forms = []form{
 	{name: "long-haul-cnp", about: "Long-haul CNP, rate reduced by 30 %", quick: true, build: func(b *builder) int {
 		t, l := b.target(), longHaul
 		l.SourceQP = b.qp
-		return cnpgen.LongHaulCNP(b.out, &t, &b.gw, &l)
+		return cnpgen.LongHaulCNP(b.out, &t, &b.gw, &l, nil)
 	}},
 	{name: "long-haul-cnp-icmpv6", about: "Long-haul CNP as ICMPv6", only: 6, build: func(b *builder) int {
 		t, l := b.target(), longHaul
 		l.SourceQP = b.qp
-		return cnpgen.LongHaulCNPICMPv6(b.out, &t, &b.gw, &l)
+		return cnpgen.LongHaulCNPICMPv6(b.out, &t, &b.gw, &l, nil)
 	}},
 	{name: "ppfc", about: "PPFC, pause of 200 us", quick: true, build: func(b *builder) int {
 		const pause = 200 // us

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -62,16 +63,16 @@ const (
 	firstEphemeralPort = 32768
 )
 
-// assignedPorts are UDP ports of protocols that pass the edge of a data centre: encapsulations, protocols between routers, storage, telemetry and what hosts
-// need. Of the system ports, which are all refused, the best known have a name for the error. (IANA's registry; 8472 is Linux's for VXLAN.)
+// assignedPorts are UDP ports of protocols, beside packet.TunnelPorts, that pass the edge of a data centre: protocols between routers, storage, telemetry and what hosts
+// need. Of the system ports, which are all refused, the best known have a name for the error. (IANA's registry.)
 var assignedPorts = map[uint16]string{
 	53: "DNS", 67: "DHCP", 68: "DHCP", 69: "TFTP", 88: "Kerberos", 111: "RPC", 123: "NTP", 161: "SNMP", 162: "SNMP", 319: "PTP", 320: "PTP", 389: "LDAP", 443: "QUIC",
 	500: "IPsec", 514: "syslog", 520: "RIP", 521: "RIPng", 546: "DHCPv6", 547: "DHCPv6", 646: "LDP", 853: "DNS over QUIC", 862: "STAMP and TWAMP",
-	1194: "OpenVPN", 1701: "L2TP", 1812: "RADIUS", 1813: "RADIUS", 2049: "NFS", 2055: "NetFlow", 2123: "GTP-C", 2152: "GTP-U", 3260: "iSCSI", 3478: "STUN",
-	3503: "MPLS ping", 3784: "BFD", 3785: "BFD echo", 3799: "RADIUS", 4341: "LISP", 4342: "LISP", 4420: "NVMe", 4500: "IPsec", 4739: "IPFIX", 4754: "GRE in UDP",
-	4755: "GRE in UDP", 4784: "BFD", 4789: "VXLAN", 4790: "VXLAN-GPE", packet.RoCEv2Port: "RoCEv2", 4793: "Ultra Ethernet", 5060: "SIP", 5061: "SIP",
-	5246: "CAPWAP", 5247: "CAPWAP", 5353: "mDNS", 5355: "LLMNR", 6080: "GUE", 6081: "Geneve", 6343: "sFlow", 6635: "MPLS in UDP", 6636: "MPLS in UDP",
-	6784: "BFD", 7784: "S-BFD", 8472: "VXLAN", 8805: "PFCP", 9995: "NetFlow", 9996: "NetFlow", 51820: "WireGuard",
+	1194: "OpenVPN", 1812: "RADIUS", 1813: "RADIUS", 2049: "NFS", 2055: "NetFlow", 2123: "GTP-C", 3260: "iSCSI", 3478: "STUN",
+	3503: "MPLS ping", 3784: "BFD", 3785: "BFD echo", 3799: "RADIUS", 4342: "LISP", 4420: "NVMe", 4739: "IPFIX",
+	4755: "GRE in UDP", 4784: "BFD", packet.RoCEv2Port: "RoCEv2", 4793: "Ultra Ethernet", 5060: "SIP", 5061: "SIP",
+	5246: "CAPWAP", 5247: "CAPWAP", 5353: "mDNS", 5355: "LLMNR", 6343: "sFlow", 6636: "MPLS in UDP",
+	6784: "BFD", 7784: "S-BFD", 8805: "PFCP", 9995: "NetFlow", 9996: "NetFlow", 51820: "WireGuard",
 }
 
 // checkProxyPort refuses the ports of other protocols. The domain filter regards everything to the port as notifications, and would drop what isn't a permitted one;
@@ -81,7 +82,7 @@ func (r *resolver) checkProxyPort() {
 	if !r.Valid(p) {
 		return
 	}
-	owner := assignedPorts[*p]
+	owner := cmp.Or(packet.TunnelPorts[*p], assignedPorts[*p])
 	if system := *p < firstExperimentalPort || *p == lastSystemPort; system && owner == "" {
 		owner = fmt.Sprintf("another protocol, like all system ports (up to %d)", lastSystemPort)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
 func TestParseQPPair(t *testing.T) {
@@ -61,7 +62,7 @@ func TestPairScopes(t *testing.T) {
 		{tags: "ten", wrong: `tags: "ten" is not a VLAN's tags`},
 		{tags: "1/2/3", wrong: `tags: "1/2/3" is not a VLAN's tags`},
 		{tags: "0x1234:1", wrong: `tags: "0x1234:1" is not a VLAN's tags`},
-		{tunnel: "vlan:1", wrong: `tunnel: "vlan:1" is not a tunnel; expected a kind, vxlan, gre, ip-in-ip, mpls or srv6`},
+		{tunnel: "vlan:1", wrong: `tunnel: "vlan:1" is not a tunnel; expected a kind, ` + yamldoc.Either(packet.TunnelNames())},
 		{tunnel: "vxlan:x", wrong: `tunnel: "vxlan:x" is not a tunnel`},
 		{tags: "1/2", tunnel: "vxlan:1", wrong: `tags: "1/2" is two tags`},
 	} {

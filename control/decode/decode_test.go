@@ -125,37 +125,14 @@ func TestGolden(t *testing.T) {
 
 // notInJSON are fields of golden notifications that JSON shows in another form, or not: words of several values, lengths, paddings, next protocols.
 var notInJSON = []string{
-	"bth.a_reserved", "bth.flags", "bth.se_m_pad_tver", "dstopts.len", "dstopts.nxt", "dstopts.option", "dstopts.padding", "eth.padding",
-	"eth.type", "extension.version_reserved", "fastcnp.len", "icrc", "ioam.lengths", "ioam.node_data", "ip.flags_offset", "ip.id", "ip.len",
-	"ip.proto", "ip.tos", "ip.version_ihl", "ipv6.nxt", "ipv6.plen", "ipv6.version_class_label", "longhaul.action", "longhaul.action_flags",
-	"macc.opcode", "ppfc.flags_pt", "proxy.invoking", "proxy.version_level", "vlan1.tci", "vlan1.tpid", "vlan2.tci", "vlan2.tpid",
+	"bth.a_reserved", "bth.flags", "bth.se_m_pad_tver", "dstopts.len", "dstopts.nxt", "dstopts.option", "dstopts.padding", "ethernet.padding",
+	"ethernet.type", "extension.version_reserved", "fast_cnp.option_length", "icrc", "ioam.lengths", "ioam.node_data", "ip.flags_offset", "ip.id", "ip.len",
+	"ip.proto", "ip.tos", "ip.version_ihl", "ipv6.nxt", "ipv6.plen", "ipv6.version_class_label", "long_haul_cnp.action", "long_haul_cnp.action_flags",
+	"macc.opcode", "ppfc.flags_pt", "proxy.invoking_packet", "proxy.version_level", "vlan1.tci", "vlan1.tpid", "vlan2.tci", "vlan2.tpid",
 }
 
-// jsonNames are the places in JSON of the fields of golden notifications.
-var jsonNames = map[string]string{
-	"eth.dst": "ethernet.destination", "eth.src": "ethernet.source", "ip.src": "ip.source", "ip.dst": "ip.destination", "ip.dscp": "ip.dscp",
-	"ip.ecn": "ip.ecn", "ip.ttl": "ip.ttl", "ipv6.hlim": "ip.hop_limit", "ip.checksum": "ip.checksum", "udp.srcport": "udp.source_port",
-	"udp.dstport": "udp.destination_port", "udp.length": "udp.length", "udp.checksum": "udp.checksum", "bth.opcode": "bth.opcode",
-	"bth.becn": "bth.becn", "bth.fecn": "bth.fecn", "bth.extension": "bth.extension_bit", "bth.pkey": "bth.p_key", "bth.destqp": "bth.dest_qp",
-	"bth.psn": "bth.psn", "cnp.reserved": "cnp.reserved", "icmpv6.type": "icmpv6.type", "icmpv6.code": "icmpv6.code",
-	"icmpv6.checksum": "icmpv6.checksum", "fastcnp.type": "fast_cnp.option_type", "fastcnp.dst": "fast_cnp.congested_destination",
-	"fastcnp.reserved": "fast_cnp.reserved", "fastcnp.ioam_type": "ioam.option_type", "ioam.namespace": "ioam.namespace_id",
-	"ioam.nodelen": "ioam.node_len", "ioam.flags": "ioam.flags", "ioam.remaininglen": "ioam.remaining_len", "ioam.tracetype": "ioam.trace_type",
-	"ioam.reserved": "ioam.reserved", "longhaul.level": "long_haul_cnp.level", "longhaul.parameter": "long_haul_cnp.parameter",
-	"longhaul.source_qp": "long_haul_cnp.source_qp", "longhaul.metric_type": "long_haul_cnp.metric_type",
-	"longhaul.metric_value": "long_haul_cnp.metric_value", "longhaul.reserved": "long_haul_cnp.reserved", "extension.version": "extension.version",
-	"extension.checksum": "extension.checksum", "extension.reserved": "extension.reserved", "ppfc.dst": "ppfc.congested_destination",
-	"ppfc.flags": "ppfc.flags", "ppfc.pt": "ppfc.pt", "ppfc.port": "ppfc.port", "ppfc.reserved": "ppfc.reserved", "ppfc.duration": "ppfc.duration_us",
-	"proxy.version": "proxy.ip_version", "proxy.r": "proxy.r", "proxy.level": "proxy.level", "proxy.protocol": "proxy.protocol",
-	"proxy.reserved": "proxy.reserved", "proxy.srcport": "proxy.source_port", "proxy.dstport": "proxy.destination_port", "proxy.src": "proxy.source",
-	"proxy.dst": "proxy.destination", "macc.time": "pause.time_quanta", "pfc.enabled": "pfc.enabled", "pfc.reserved": "pfc.reserved",
-	"pfc.time0": "pfc.time0_quanta", "pfc.time1": "pfc.time1_quanta", "pfc.time2": "pfc.time2_quanta", "pfc.time3": "pfc.time3_quanta",
-	"pfc.time4": "pfc.time4_quanta", "pfc.time5": "pfc.time5_quanta", "pfc.time6": "pfc.time6_quanta", "pfc.time7": "pfc.time7_quanta",
-}
-
-// TestValues: for every golden notification, JSON has the values of its listed fields.
+// TestValues: for every golden notification, JSON has the values of its listed fields, under their names.
 func TestValues(t *testing.T) {
-	seen := map[string]bool{}
 	for i := range notifications.All {
 		g := &notifications.All[i]
 		out, s := run(t, notifications.Pcap([][]byte{g.Bytes()}), receiver(g.Extension), decode.JSON)
@@ -171,23 +148,18 @@ func TestValues(t *testing.T) {
 		var objects []string
 		for _, l := range g.Lines() {
 			switch l.Name {
-			case "object.class", "object.ctype":
+			case "object.class", "object.c_type":
 				objects = append(objects, fmt.Sprint(l.Number()))
 			case "object.payload":
 				objects = append(objects, fmt.Sprintf("%x", l.Octets))
 			}
-			name, ok := jsonNames[l.Name]
-			if !ok {
-				if !strings.HasPrefix(l.Name, "object.") && !slices.Contains(notInJSON, l.Name) {
-					t.Errorf("%s: %s has no place in jsonNames", g.Name, l.Name)
-				}
+			if strings.HasPrefix(l.Name, "object.") || slices.Contains(notInJSON, l.Name) {
 				continue
 			}
-			seen[l.Name] = true
-			layer, field, _ := strings.Cut(name, ".")
+			layer, field, _ := strings.Cut(l.Name, ".")
 			members, _ := got[layer].(map[string]any)
 			if fmt.Sprint(members[field]) != fmt.Sprint(l.Value) {
-				t.Errorf("%s: %s is %v, want %v", g.Name, name, members[field], l.Value)
+				t.Errorf("%s: %s is %v, want %v", g.Name, l.Name, members[field], l.Value)
 			}
 		}
 		list, _ := got["objects"].([]any)
@@ -198,11 +170,6 @@ func TestValues(t *testing.T) {
 		}
 		if strings.Join(said, " ") != strings.Join(objects, " ") {
 			t.Errorf("%s: objects %q, want %q", g.Name, said, objects)
-		}
-	}
-	for name := range jsonNames {
-		if !seen[name] {
-			t.Errorf("no golden notification has %s", name)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package decode
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
@@ -28,10 +30,7 @@ func longHaul(n *cnpdec.LongHaul, class uint8) []Layer {
 	l.say("level", "Congestion Level", n.Level, "%d of 255", n.Level)
 	l.as("action", "Action", n.Action.String())
 	unit := parameterUnits[n.Action]
-	text := strconv.Itoa(int(n.Parameter))
-	if unit != "" {
-		text += " " + unit
-	}
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", n.Parameter, unit))
 	if n.Action == packet.ActionResume && n.Parameter == 0 {
 		text += " (all of the last reduction)"
 	}
@@ -43,12 +42,9 @@ func longHaul(n *cnpdec.LongHaul, class uint8) []Layer {
 		m.name = "unknown"
 	}
 	l.say("metric_type", "Metric Type", n.MetricType, "%d, %s", n.MetricType, m.name)
-	text = strconv.Itoa(int(n.MetricValue))
-	switch {
-	case n.Undisclosed():
+	text = strings.TrimSpace(fmt.Sprintf("%d %s", n.MetricValue, m.unit))
+	if n.Undisclosed() {
 		text += " (not disclosed)"
-	case m.unit != "":
-		text += " " + m.unit
 	}
 	l.say("metric_value", "Metric Value", n.MetricValue, "%s", text)
 	l.as("metric_unit", "", m.unit)

@@ -182,10 +182,10 @@ func limitReason(v ratelimit.Verdict) counters.Suppression {
 
 // build writes a notification to out and returns its length in bytes, 0 if it can't be built.
 func (n *Notifier) build(m *Note, out []byte) int {
-	r, d, policy := &n.request, &m.Decision, n.Policy
-	if m.Format != packet.FastCNP { // it carries none of them
-		r.Level, r.Action, r.Parameter, r.SourceQP = d.Level, d.Action, d.Parameter, m.sourceQP
-		r.MetricType, r.MetricValue = d.MetricType, d.MetricValue
+	r, policy := &n.request, n.Policy
+	if m.Format != packet.FastCNP { // it carries nothing of it
+		m.Decision.Content(&r.LongHaul)
+		r.SourceQP = m.sourceQP
 	}
 	if m.packet != nil || r.Packet != nil {
 		r.Frame, r.Packet, r.To = m.frame, m.packet, m.To

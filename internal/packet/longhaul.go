@@ -54,17 +54,29 @@ const (
 	MetricRTT         = 4 // microseconds
 )
 
-// Put writes 12 octets.
-func (l *LongHaul) Put(b []byte) {
-	PutLongHaul(b, l.Level, uint8(l.Action)<<6|l.Reserved&0x3f, l.Parameter, l.SourceQP, l.MetricType, l.MetricValue)
+// largestParameter is the largest Parameter of each action: 0 of Notify, any of Pause, a percentage of Rate Reduce and Resume (draft-tian 6.1).
+var largestParameter = [Actions]uint16{ActionNotify: 0, ActionPause: 0xffff, ActionRateReduce: 100, ActionResume: 100}
+
+// InRange are the values that have ranges as the draft requires them of a sender: larger ones saturate, and of a QP 24 bits count.
+func (l *LongHaul) InRange() (parameter uint16, sourceQP, metric uint32) {
+	metric = 0xffffff
+	if l.MetricType == MetricECNRate {
+		metric = 100
+	}
+	return min(l.Parameter, largestParameter[l.Action&(Actions-1)]), l.SourceQP & 0xffffff, min(l.MetricValue, metric)
 }
 
-// PutLongHaul is Put without a LongHaul value; flags are Action Flags.
-func PutLongHaul(b []byte, level, flags uint8, parameter uint16, sourceQP uint32, metricType uint8, metricValue uint32) {
+// Put writes 12 octets.
+func (l *LongHaul) Put(b []byte) {
+	l.PutWith(b, l.Reserved&0x3f, l.Parameter, l.SourceQP, l.MetricValue&0xffffff)
+}
+
+// PutWith is Put with other values in place of l's, without a copy of l.
+func (l *LongHaul) PutWith(b []byte, reserved uint8, parameter uint16, sourceQP, metric uint32) {
 	_ = b[LongHaulLen-1]
-	first := uint32(level)<<24 | uint32(flags)<<16 | uint32(parameter)
+	first := uint32(l.Level)<<24 | uint32(uint8(l.Action)<<6|reserved)<<16 | uint32(parameter)
 	binary.BigEndian.PutUint64(b, uint64(first)<<32|uint64(sourceQP))
-	binary.BigEndian.PutUint32(b[8:], uint32(metricType)<<24|metricValue&0xffffff)
+	binary.BigEndian.PutUint32(b[8:], uint32(l.MetricType)<<24|metric)
 }
 
 // DecodeLongHaul reads 12 octets.

@@ -115,6 +115,21 @@ func TestEncapsulations(t *testing.T) {
 	}
 }
 
+// TestTunnelPorts: they are the ports of the datagrams that may be tunnels.
+func TestTunnelPorts(t *testing.T) {
+	for port := range 1 << 16 {
+		read := false
+		for _, header := range []string{"\x30\xff\x00\x00\x00\x00\x00\x00\x45", "\x60\x02\x00\x00\x00\x00\x00\x00\x00"} {
+			b := append(make([]byte, IPv4Len+UDPLen), header...)
+			p := Parsed{Kind: IP, Family: 4, Proto: ProtoUDP, L4: IPv4Len, IPEnd: uint32(len(b)), DstPort: uint16(port)}
+			read = read || anyPayload(b, &p).what != nothing
+		}
+		if _, named := TunnelPorts[uint16(port)]; named != read {
+			t.Errorf("port %d: named %v, read %v", port, named, read)
+		}
+	}
+}
+
 // labelStacks are MPLS label stacks, with a pseudowire's control word, and what follows.
 var labelStacks = []struct {
 	name, stack, word string

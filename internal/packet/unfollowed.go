@@ -17,6 +17,12 @@ const (
 	oldVXLANPort = 8472 // VXLAN before RFC 7348, still Linux's default
 )
 
+// TunnelPorts are the UDP destination ports of all tunnels that are read here, with the tunnel's name.
+var TunnelPorts = map[uint16]string{
+	l2tpPort: "L2TP", gtpuPort: "GTP-U", teredoPort: "Teredo", lispPort: "LISP", espPort: "IPsec", greUDPPort: "GRE in UDP", vxlanPort: "VXLAN",
+	vxlanGPEPort: "VXLAN-GPE", guePort: "GUE", genevePort: "Geneve", mplsPort: "MPLS in UDP", oldVXLANPort: "VXLAN",
+}
+
 // udpPayload is payloadOf for these tunnels. What their receivers discard or don't forward is nothing.
 func udpPayload(b []byte, p *Parsed) payload {
 	l := payload{at: int(p.L4), end: int(p.IPEnd)}

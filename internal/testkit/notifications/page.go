@@ -137,7 +137,7 @@ func (g *Golden) about(name string) about {
 		}
 	}
 	if number, ok := strings.CutPrefix(name, "pfc.time"); ok {
-		return about{"time[" + number + "]", qbb}
+		return about{"time[" + strings.TrimSuffix(number, "_quanta") + "]", qbb}
 	}
 	panic("the page doesn't know what " + name + " is")
 }

@@ -85,13 +85,13 @@ func TestSecondOpinion(t *testing.T) {
 			}
 		}
 		if o.UDP != nil {
-			equal("UDP", o.UDP, g.numbers("udp.srcport", "udp.dstport", "udp.length"))
+			equal("UDP", o.UDP, g.numbers("udp.source_port", "udp.destination_port", "udp.length"))
 		}
 		if o.IP != nil {
-			equal("IP", o.IP, []any{true, g.numbers("ip.dscp")[0]<<2 | g.numbers("ip.ecn")[0], g.numbers("ip.ttl", "ipv6.hlim")[0]})
+			equal("IP", o.IP, []any{true, g.numbers("ip.dscp")[0]<<2 | g.numbers("ip.ecn")[0], g.numbers("ip.ttl", "ip.hop_limit")[0]})
 		}
 		if o.BTH != nil {
-			flags, destQP := g.numbers("bth.flags")[0], g.numbers("bth.destqp")[0]
+			flags, destQP := g.numbers("bth.flags")[0], g.numbers("bth.dest_qp")[0]
 			ones := g.numbers("bth.se_m_pad_tver")[0]
 			reserved := g.numbers("bth.a_reserved")[0]
 			equal("BTH", o.BTH, []int{0x81, ones >> 7, ones >> 6 & 1, ones >> 4 & 3, ones & 15, 0xffff, flags >> 7, flags >> 6 & 1,
@@ -101,7 +101,7 @@ func TestSecondOpinion(t *testing.T) {
 			equal("options", o.Options, g.options())
 		}
 		if o.Objects != nil {
-			numbers := g.numbers("object.length", "object.class", "object.ctype")
+			numbers := g.numbers("object.length", "object.class", "object.c_type")
 			var want [][]int
 			for ; len(numbers) > 0; numbers = numbers[3:] {
 				want = append(want, numbers[:3])
@@ -109,10 +109,10 @@ func TestSecondOpinion(t *testing.T) {
 			equal("objects", o.Objects, want)
 		}
 		if o.Pause != nil {
-			equal("PAUSE", *o.Pause, g.numbers("macc.time")[0])
+			equal("PAUSE", *o.Pause, g.numbers("pause.time_quanta")[0])
 		}
 		for class, c := range o.PFC {
-			equal("PFC class", c, []int{g.numbers("pfc.enabled")[0] >> class & 1, g.numbers(fmt.Sprint("pfc.time", class))[0]})
+			equal("PFC class", c, []int{g.numbers("pfc.enabled")[0] >> class & 1, g.numbers(fmt.Sprintf("pfc.time%d_quanta", class))[0]})
 		}
 	}
 	if checked < 100 {
@@ -125,9 +125,9 @@ func (g *Golden) options() [][]int {
 	var all [][]int
 	for _, l := range g.Lines() {
 		switch l.Name {
-		case "fastcnp.type":
+		case "fast_cnp.option_type":
 			all = append(all, []int{l.Number()})
-		case "fastcnp.len":
+		case "fast_cnp.option_length":
 			all[len(all)-1] = append(all[len(all)-1], l.Number())
 		case "dstopts.padding", "dstopts.option":
 			for b := l.Octets; len(b) > 0; {
@@ -180,10 +180,10 @@ func (g *Golden) tsharkLine() string {
 		}
 		return ""
 	}
-	etherType := field("0x%04x", "eth.type")
+	etherType := field("0x%04x", "ethernet.type")
 	if vlan := g.numbers("vlan1.tpid"); len(vlan) > 0 {
 		etherType = fmt.Sprintf("0x%04x", vlan[0]) // of the Ethernet header itself
 	}
-	return strings.Join([]string{fmt.Sprint(len(g.Bytes())), etherType, field("%d", "udp.dstport"), field("%d", "bth.opcode"),
-		field("0x%06x", "bth.destqp"), field("%d", "icmpv6.type"), field("0x%04x", "macc.opcode")}, "\t")
+	return strings.Join([]string{fmt.Sprint(len(g.Bytes())), etherType, field("%d", "udp.destination_port"), field("%d", "bth.opcode"),
+		field("0x%06x", "bth.dest_qp"), field("%d", "icmpv6.type"), field("0x%04x", "macc.opcode")}, "\t")
 }

@@ -52,7 +52,7 @@ func TestPages(t *testing.T) {
 	_, plot, _ := strings.Cut(read("whats-wrong.md"), "\n### Healthy\n")
 	said := regexp.MustCompile(`(?m)^(?:### |\| )(\w.*?)(?: \|.*)?$`).FindAllStringSubmatch(plot, -1)
 	for _, m := range said {
-		if m[1] != "It says" && !slices.ContainsFunc(Names, func(name string) bool { return strings.HasPrefix(words[name][0], m[1]) }) {
+		if m[1] != "It says" && !slices.ContainsFunc(Names, func(name string) bool { return strings.HasPrefix(kinds[name].title, m[1]) }) {
 			t.Errorf("docs/whats-wrong.md explains %q, which no report says", m[1])
 		}
 	}
