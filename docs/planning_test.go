@@ -28,7 +28,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-var measurePlanning = flag.String("table", "", "measure the rows of planning.md's table that match this, and write them anew; all (.) take a minute on an idle core")
+var measurePlanning = flag.String("table", "", "measure the rows of planning.md's table that match this, and write them anew; all (.) take a quarter of an hour on an idle core")
 
 const planningHead = "| Connections | Between | Flow tables, reserved | Resident | Paired | First packets, ns | Later packets, ns |\n|---|---|---|---|---|---|---|\n"
 
