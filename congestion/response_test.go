@@ -17,7 +17,6 @@ func decision(a Action, parameter uint16, level, rung, metric uint8, value uint3
 	return Decision{Action: a, Parameter: parameter, Level: level, Rung: rung, MetricType: metric, MetricValue: value}
 }
 
-
 // example is the response of draft-tian's section 7: 100 Gbps, 10 ms.
 func example() Response {
 	return Response{

@@ -22,7 +22,7 @@ func TestDrivers(t *testing.T) {
 		t.Fatal("scripts/lib.sh has no list of drivers")
 	}
 	packages := strings.Fields(regexp.MustCompile(`-\B`).ReplaceAllString(loop[1], "")) // a name that ends in a digit has a hyphen before the ABI's
-	others := map[string]string{"virtio-net": "virtio", "e1000e": "e1000"} // packages that are called otherwise
+	others := map[string]string{"virtio-net": "virtio", "e1000e": "e1000"}              // packages that are called otherwise
 	listed := 0
 	for _, row := range regexp.MustCompile(`(?m)^\| PCI address, ([^|]+) \|`).FindAllStringSubmatch(read("README.md"), -1) {
 		for _, nic := range strings.Split(row[1], ", ") {
