@@ -13,7 +13,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
-	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && o.flags&laterNAK == 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
+	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
 	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
 		return NAKSequence

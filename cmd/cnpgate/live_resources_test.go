@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,7 +99,7 @@ func TestLiveNoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := append(text, "endpoints:\n"...)
+	large := slices.Concat(text, []byte("endpoints:\n"))
 	for i := range 200_000 {
 		large = fmt.Appendf(large, "  - {prefix: 10.%d.%d.%d/32, accepts: [standard-cnp]}\n", i>>16, i>>8&0xff, i&0xff)
 	}
