@@ -81,11 +81,11 @@ func (b *big) stuck(psn uint32, of size, asked bool, now int64) {
 
 // inTime reports whether the answers to a packet that was sent again and again would have come meanwhile: the time-out isn't shorter than a round trip, which is
 // less than farTrip if it isn't known.
-func (h *Half) inTime() bool {
+func (b *big) inTime(h *Half) bool {
 	const farTrip = 50 * ms
 	trip := farTrip
 	if h.clean.n > 0 {
 		trip = h.clean.most
 	}
-	return h.big.waited > 2*trip
+	return b.waited > 2*trip
 }

@@ -165,7 +165,7 @@ func (h *Half) fresh(p *Packet) {
 		h.resumed(p, outstanding)
 	}
 	if h.read.Time != 0 {
-		h.readFollowed(p)
+		h.mtus.readFollowed(h, p)
 	}
 	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask

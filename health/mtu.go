@@ -70,8 +70,8 @@ func mtuDiffers(c *Connection, i int) (Verdict, bool) {
 }
 
 // readFollowed notes how many PSNs the last READ takes, if a new request is the one behind it.
-func (h *Half) readFollowed(p *Packet) {
+func (m *mtus) readFollowed(h *Half, p *Packet) {
 	if r := &h.read; !r.Cut && h.next == (r.PSN+h.psnsOf(r))&packet.PSNMask {
-		h.mtus.follows(r.Message, uint32(ahead(p.PSN, r.PSN)))
+		m.follows(r.Message, uint32(ahead(p.PSN, r.PSN)))
 	}
 }

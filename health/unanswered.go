@@ -70,7 +70,7 @@ func timeoutFor(rtt int64) int {
 func blackHole(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	b := &h.big
-	if b.Stuck.data < 512 || h.NAKs[0] == 0 && !h.inTime() || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || b.Passed.data >= b.Stuck.data || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
+	if b.Stuck.data < 512 || h.NAKs[0] == 0 && !b.inTime(h) || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || b.Passed.data >= b.Stuck.data || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
 		return Verdict{}, false
 	}
 	passed := "smaller packets pass"
