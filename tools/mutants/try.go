@@ -101,7 +101,9 @@ func (p packages) try(ctx context.Context, m mutant) (result outcome, by string,
 
 // failure is the first of some tests of a package that fails, with what an overlay replaces, or nothing without one.
 func failure(ctx context.Context, overlay, tested, names string) (failed string) {
-	out, err := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "-run", names, "./"+tested).CombinedOutput()
+	c := exec.CommandContext(ctx, "go", "test", "-tags", tags, "-overlay", overlay, "-vet=off", "-failfast", "-timeout", "10m", "-run", names, "./"+tested)
+	c.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // later runs would try what a mutant fails with
+	out, err := c.CombinedOutput()
 	if err == nil {
 		return ""
 	}
