@@ -46,6 +46,33 @@ func TestCNPsOnTheirWay(t *testing.T) {
 	}
 }
 
+// TestFirstCNPsAnyTime: the first CNPs of a flow are counted from the first one on, whatever the clock shows, which is near 0 where a simulation begins: once the loop's delay is
+// known, by another sender, a flow gets no more while these are on their way.
+func TestFirstCNPsAnyTime(t *testing.T) {
+	for _, at := range []int64{1000, 1_000_000, 1 << 38, 1<<38 + 60_000, 1 << 50} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Drained: 1, Now: at, Fair: 20 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		sent, before := 0, 0
+		for c.Now < at+160_000 {
+			f.Add(c.Now, 4096)
+			if c.Now >= at+130_000 && before == 0 {
+				before, c.Loop = sent, 150_000
+			}
+			if c.Rate = f.Rate(); f.Over(c.Fair) && f.CNP(&c, &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				sent++
+			}
+			c.Now += 328
+		}
+		if before < 3 || sent != before {
+			t.Errorf("%d CNPs from %d on, from 100 to 20 Gbps by halves, and %d once the loop's delay was known", before, at, sent-before)
+		}
+	}
+}
+
 // TestHiddenByOthers: several QPs of a sender begin at its line rate together. While the loop's delay is not known, one gets as many CNPs at once as bring that to the
 // rate at which it arrives; then, or alone, or if little is asked of it, its next CNP waits for the spacing.
 func TestHiddenByOthers(t *testing.T) {

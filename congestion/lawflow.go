@@ -224,7 +224,7 @@ func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 	s.watchCNP(c, f, flow)
 	unseen := s.unseen(c, c.Rate)
 	switch elapsed := since(c.Now, f.sent); {
-	case elapsed >= 2*unseen:
+	case f.limit == 0, elapsed >= 2*unseen:
 		f.sent, f.before, f.limit = tick(c.Now), 0, 0
 	case elapsed >= unseen:
 		f.sent, f.before, f.limit = f.sent+uint32(unseen>>tickShift), f.limit, 0
