@@ -160,20 +160,21 @@ const (
 	lawFull          = 0.75                     // of its capacity: the queue is nearly full
 	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
 	lawFellBy        = 0.8                      // of a rate: below that it has fallen
+	lawFar           = 2                        // times F: a rate that a CNP doesn't bring below F
 )
 
 // CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
 func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	f.as(byCNP)
-	overflows := s.delay(c) == 0 && f.overflows(c)
+	overflows := f.overflows(c, s)
 	n := f.flying(c, s)
 	expected := c.expected(s, n)
 	over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
 	if over <= 1 && !overflows {
 		return false
 	}
-	spacing := int64(lawSpacingLeast)
-	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
+	spacing := int64(lawSpacingDense)
+	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows && !s.Closest() {
 		spacing = max(int64(float64(s.Spacing)*s.vary(flow)/(over*over*over)), lawSpacingLeast)
 	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
@@ -183,11 +184,14 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	return true
 }
 
-// overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. While the loop's delay isn't
-// known, that is proof enough that too few were sent: then each flow above F gets as many as can matter.
-func (f *LawFlow) overflows(c *LawState) bool {
+// overflows reports whether each flow above F gets as many CNPs as can matter. While the loop's delay isn't known, it is proof enough that too few were sent if the queue is nearly full, or overflows
+// before CNPs can have an effect if the other flows exceed F as this one does. Then, it is if there is no space left, and the flow is so far above F that one more doesn't bring it below.
+func (f *LawFlow) overflows(c *LawState, s *LawSender) bool {
 	left := c.Space
 	over := c.Rate / c.Fair
+	if s.delay(c) > 0 {
+		return left == 0 && over > lawFar
+	}
 	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
