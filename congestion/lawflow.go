@@ -160,6 +160,7 @@ const (
 	lawFull          = 0.75                     // of its capacity: the queue is nearly full
 	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
 	lawFellBy        = 0.8                      // of a rate: below that it has fallen
+	lawPacket        = 4096                     // bytes of a packet
 	lawFar           = 2                        // times F: a rate that a CNP doesn't bring below F
 )
 
@@ -173,9 +174,12 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	if over <= 1 && !overflows {
 		return false
 	}
-	spacing := int64(lawSpacingDense)
-	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows && !s.Closest() {
+	spacing := int64(lawSpacingLeast)
+	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
 		spacing = max(int64(float64(s.Spacing)*s.vary(flow)/(over*over*over)), lawSpacingLeast)
+	}
+	if spacing == lawSpacingLeast {
+		spacing -= 1<<tickShift + int64(lawPacket/c.Rate) // the next packet may come too late
 	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
 		return false
