@@ -68,6 +68,7 @@ type Inflow struct {
 	Elapsed int64   // ns
 	Obeyed  float64 // bytes that would have come if every flow had obeyed F
 	Largest float64 // rate of the fastest sender, 0 if none was measured
+	Senders float64 // their number, 0 if it isn't known
 	Resumes bool    // a sender can be asked for more, so that F may be above all rates
 }
 
@@ -81,18 +82,27 @@ func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
 	} else {
 		change = min(change, math.Pow(lawUp, periods))
 	}
-	if a.Largest > 0 && change < 1 {
-		fair = min(fair, a.Largest)
+	most := l.most(&a)
+	if change < 1 {
+		fair = min(fair, most)
 	}
 	fair *= change
+	if a.Resumes {
+		most *= 2
+	}
+	return min(max(fair, lawLeastFair*l.Line), most, l.Line)
+}
+
+// most is the highest F that can matter: the rate of the fastest sender, and at least an equal share of the line. Senders that were all slowed down too far come back to that,
+// some of them at once: below it, F would slow them down too far again.
+func (l *Law) most(a *Inflow) float64 {
 	switch {
 	case a.Largest == 0:
-	case a.Resumes:
-		fair = min(fair, 2*a.Largest)
-	default:
-		fair = min(fair, a.Largest)
+		return l.Line
+	case a.Senders == 0:
+		return a.Largest
 	}
-	return min(max(fair, lawLeastFair*l.Line), l.Line)
+	return max(a.Largest, l.Line/a.Senders)
 }
 
 // target is the rate that should arrive at a queue of a depth. An integrator with the gain 1/tau and a delay has a phase margin of 90 - 57.3 delay/tau degrees:

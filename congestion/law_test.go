@@ -55,6 +55,26 @@ func TestWaterFilling(t *testing.T) {
 	})
 }
 
+// TestTooSlow: of senders that are all slower than an equal share of the line, each gets that once they come back, at once, whatever one of them had before.
+func TestTooSlow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := congestion.NewLaw(rapid.Uint64Range(1e9, 400e9).Draw(t, "line"), 256_000_000, 0)
+		n := rapid.Float64Range(1, 64).Draw(t, "senders")
+		slow := l.Line / n * rapid.Float64Range(0.001, 0.9).Draw(t, "of the equal share")
+		in := congestion.Inflow{Elapsed: 20_000, Obeyed: 20_000 * n * slow, Largest: slow, Senders: n}
+		fair := l.Line * rapid.Float64Range(0.01, 1).Draw(t, "F")
+		for range 400 {
+			fair = l.Next(fair, in, l.Reference, 0)
+		}
+		if math.Abs(fair*n/l.Line-1) > 0.001 {
+			t.Fatalf("F is %v, an equal share of the line %v", fair, l.Line/n)
+		}
+		if in.Senders = 0; l.Next(fair, in, l.Reference, 0) > slow {
+			t.Fatal("F is above the fastest of senders whose number isn't known")
+		}
+	})
+}
+
 // at is a decision about a flow.
 func at(c *congestion.LawState, f *congestion.LawFlow) *congestion.LawState {
 	c.Rate = f.Rate()

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cnpgate/cnpgate/congestion"
 )
 
@@ -42,6 +44,33 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		}
 		if learned == 0 || learned < delay-20_000 || learned > delay+20_000 {
 			t.Errorf("a delay of %d us was measured, it is %d", learned/1000, delay/1000)
+		}
+	}
+}
+
+// TestFirstCNPsAnyTime: the first CNPs of a flow are counted from the first one on, whatever the clock shows, which is near 0 where a simulation begins: once the loop's delay is
+// known, by another sender, a flow gets no more while these are on their way.
+func TestFirstCNPsAnyTime(t *testing.T) {
+	for _, at := range []int64{1000, 1_000_000, 1 << 38, 1<<38 + 60_000, 1 << 50} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		c := congestion.LawState{Law: &l, Drained: 1, Now: at, Fair: 20 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		sent, before := 0, 0
+		for c.Now < at+160_000 {
+			f.Add(c.Now, 4096)
+			if c.Now >= at+130_000 && before == 0 {
+				before, c.Loop = sent, 150_000
+			}
+			if c.Rate = f.Rate(); f.Over(c.Fair) && f.CNP(&c, &s, 1) {
+				f.SentCNP(&c, &s, 1)
+				sent++
+			}
+			c.Now += 328
+		}
+		if before < 3 || sent != before {
+			t.Errorf("%d CNPs from %d on, from 100 to 20 Gbps by halves, and %d once the loop's delay was known", before, at, sent-before)
 		}
 	}
 }
@@ -191,7 +220,7 @@ func TestVary(t *testing.T) {
 }
 
 // TestOverflow: a flow above F gets as many CNPs as can matter while the queue is nearly full, and when it overflows before they can have an effect, however many are on
-// their way. A flow below F gets none.
+// their way. A flow below F gets none. Once the loop's delay is known, these on their way count, unless no space is left and the flow is far above F.
 func TestOverflow(t *testing.T) {
 	const capacity, each, length = 62_500_000, 5_000, 1_000_000 // bytes, ns, ns
 	for _, q := range []struct {
@@ -200,18 +229,23 @@ func TestOverflow(t *testing.T) {
 		rate  float64 // Gbps; F is 10
 		least int
 		most  int
+		delay float32 // of the loop, ns; 0: not known
 	}{
-		{"full", 1, 100, length / each, length / each},
-		{"full, above F", 1, 13, length / each, length / each},
-		{"overflows in 160 us", 0.7, 100, length / each, length / each},
-		{"half full, little above F", 0.5, 11, 1, length / each / 10},
-		{"full, below F", 1, 9, 0, 0},
+		{"full", 1, 100, length / each, length / each, 0},
+		{"full, above F", 1, 13, length / each, length / each, 0},
+		{"overflows in 160 us", 0.7, 100, length / each, length / each, 0},
+		{"half full, little above F", 0.5, 11, 1, length / each / 10, 0},
+		{"full, below F", 1, 9, 0, 0, 0},
+		{"full, known delay", 1, 100, length / each, length / each, 50_000},
+		{"full, above F, known delay", 1, 13, 1, length / each / 4, 50_000},
+		{"overflows in 160 us, known delay", 0.7, 100, 1, length / each / 2, 50_000},
 	} {
 		l := congestion.NewLaw(100e9, capacity, 0)
 		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
+		s.Delay = q.delay
 		for range 100 {
 			f.Add(c.Now, 4096)
 			c.Now += int64(4096 / (q.rate * gigabit))
@@ -228,4 +262,35 @@ func TestOverflow(t *testing.T) {
 			t.Errorf("%s: %d CNPs in 1 ms, want %d to %d", q.name, sent, q.least, q.most)
 		}
 	}
+}
+
+// TestEachAlphaTimer: where no CNP can be too many, one comes in each microsecond, the shortest alpha timer of a NIC, whatever the time between a flow's packets, up to that.
+func TestEachAlphaTimer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const capacity = 62_500_000
+		each := rapid.Int64Range(64, 980).Draw(t, "ns between packets")
+		l := congestion.NewLaw(100e9, capacity, 0)
+		c := congestion.LawState{Law: &l, Drained: 1, Now: rapid.Int64Range(1, 1<<50).Draw(t, "now"), Fair: gigabit, Depth: capacity, Patience: 2_048_000}
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin()
+		if rapid.Bool().Draw(t, "CNPs seem to be weak") {
+			c.Depth, c.Space, s.Spacing, s.Delay, s.Effect = capacity/4, capacity/4, 900, 10_000, 0.005
+		}
+		last := int64(0)
+		for range 500 {
+			c.Now += each
+			f.Add(c.Now, 4096)
+			if c.Rate = f.Rate(); !f.Over(c.Fair) || !f.CNP(&c, &s, 1) {
+				continue
+			}
+			if f.SentCNP(&c, &s, 1); last != 0 && c.Now-last > 1000 {
+				t.Fatalf("a CNP came %d ns after the one before", c.Now-last)
+			}
+			last = c.Now
+		}
+		if c.Now-last > 1000 {
+			t.Fatalf("no CNP came in the last %d ns", c.Now-last)
+		}
+	})
 }

@@ -160,12 +160,14 @@ const (
 	lawFull          = 0.75                     // of its capacity: the queue is nearly full
 	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
 	lawFellBy        = 0.8                      // of a rate: below that it has fallen
+	lawPacket        = 4096                     // bytes of a packet
+	lawFar           = 2                        // times F: a rate that a CNP doesn't bring below F
 )
 
 // CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
 func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	f.as(byCNP)
-	overflows := s.delay(c) == 0 && f.overflows(c)
+	overflows := f.overflows(c, s)
 	n := f.flying(c, s)
 	expected := c.expected(s, n)
 	over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
@@ -176,6 +178,9 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
 		spacing = max(int64(float64(s.Spacing)*s.vary(flow)/(over*over*over)), lawSpacingLeast)
 	}
+	if spacing == lawSpacingLeast {
+		spacing -= 1<<tickShift + int64(lawPacket/c.Rate) // the next packet may come too late
+	}
 	if f.asked != 0 && since(c.Now, f.asked) < spacing {
 		return false
 	}
@@ -183,11 +188,14 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	return true
 }
 
-// overflows reports whether the queue is nearly full, or overflows before CNPs can have an effect if the other flows exceed F as this one does. While the loop's delay isn't
-// known, that is proof enough that too few were sent: then each flow above F gets as many as can matter.
-func (f *LawFlow) overflows(c *LawState) bool {
+// overflows reports whether each flow above F gets as many CNPs as can matter. While the loop's delay isn't known, it is proof enough that too few were sent if the queue is nearly full, or overflows
+// before CNPs can have an effect if the other flows exceed F as this one does. Then, it is if there is no space left, and the flow is so far above F that one more doesn't bring it below.
+func (f *LawFlow) overflows(c *LawState, s *LawSender) bool {
 	left := c.Space
 	over := c.Rate / c.Fair
+	if s.delay(c) > 0 {
+		return left == 0 && over > lawFar
+	}
 	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
 }
 
@@ -224,7 +232,7 @@ func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 	s.watchCNP(c, f, flow)
 	unseen := s.unseen(c, c.Rate)
 	switch elapsed := since(c.Now, f.sent); {
-	case elapsed >= 2*unseen:
+	case f.limit == 0, elapsed >= 2*unseen:
 		f.sent, f.before, f.limit = tick(c.Now), 0, 0
 	case elapsed >= unseen:
 		f.sent, f.before, f.limit = f.sent+uint32(unseen>>tickShift), f.limit, 0

@@ -36,7 +36,7 @@ const (
 	lawShows        = 0.95      // of a rate: it has fallen
 	lawShowsBytes   = 8192      // a window has so many bytes less, too: packets don't come evenly
 	lawSpacingFirst = 100_000   // ns
-	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in it is all that counts
+	lawSpacingLeast = 1_000     // ns: the alpha timer of a NIC may be so short, and one CNP in each is all that counts
 	lawSpacingMost  = 1_000_000 // ns
 	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times its bound becomes an x-th, at most
 	lawSpacingLoops = 8         // the same of a flow above it, in times until the effect of a CNP is seen

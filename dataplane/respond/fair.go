@@ -58,9 +58,10 @@ func (f *fairClass) learnDelay(delay int64) {
 type lawPart struct {
 	obeyed  atomic.Uint64 // bytes that would have come if every sender had obeyed F
 	largest atomic.Uint64 // rate of the fastest sender, the bits of a float64
+	senders atomic.Uint64 // the number of senders in the last epoch, the bits of a float64
 	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
 	resumes atomic.Bool   // senders were asked for a rate
-	_       [32]byte      // a cache line
+	_       [24]byte      // a cache line
 }
 
 // Shared is what the workers' control laws share.
@@ -89,7 +90,8 @@ func NewShared(ports, workers int) *Shared {
 func (l *Law) updateFair(t *turn, depth, space float64) {
 	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
-		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
+		t.part.senders.Store(math.Float64bits(s.windows / float64(max(elapsed, lawEpoch))))
+		s.epoch, s.largest, s.windows = now, [2]float64{0, s.largest[0]}, 0
 		if s.grown++; depth <= s.depth || !p.Long(depth) {
 			s.grown = 0
 		}
@@ -103,6 +105,7 @@ func (l *Law) updateFair(t *turn, depth, space float64) {
 		part := &l.all[worker][t.Out*account.MaxClasses+t.Class]
 		sum += part.obeyed.Load()
 		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
+		in.Senders += math.Float64frombits(part.senders.Load())
 		in.Resumes = in.Resumes || part.resumes.Load()
 		paused = max(paused, part.paused.Load())
 	}

@@ -21,6 +21,7 @@ import (
 type lawState struct {
 	obeyed   float64
 	largest  [2]float64 // in this epoch, and in the one before
+	windows  float64    // of senders, which have ended in this epoch, ns
 	epoch    int64      // when this one began, ns
 	depth    float64    // at its beginning
 	grown    int        // epochs so far in each of which the queue grew
@@ -35,6 +36,12 @@ const (
 	lawGrown = 4          // epochs: longer than senders need to react, or a queue to overflow by what comes before that
 	lawIdle  = 10_000_000 // ns after which rates are no longer measured at a short queue, and F begins anew
 )
+
+// measured takes the rate of a sender at all workers after a window, of which a part is this worker's, ns; 0: none has ended.
+func (s *lawState) measured(rate float64, window int64) {
+	s.largest[0] = max(s.largest[0], rate)
+	s.windows += float64(min(window, lawEpoch))
+}
 
 // limited is how long rates are measured after a sender was asked for one, since it may be due a Resume, ns.
 const limited = 1_000_000_000
@@ -154,7 +161,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		share := fair                // of the sender, at this worker
 		if t.Fair = fair; e == nil { // F is a flow's, or the sender sends little: there are others that send more
 			obeyed += float64(size) * f.Share(now, fair)
-			s.largest[0] = max(s.largest[0], f.Rate())
+			s.measured(f.Rate(), window)
 		} else {
 			if f.Rate() == 0 {
 				t.Slow = e.addSlow(now, size)
@@ -168,7 +175,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 					share = e.share(fair)
 				}
 				e.Judge(window, share)
-				s.largest[0] = max(s.largest[0], e.Rate()*fair/share)
+				s.measured(e.Rate()*fair/share, int64(float64(window)*share/fair))
 				t.Fair = share
 				l.senderEnded(&t, b, i, e)
 			}
