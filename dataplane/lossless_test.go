@@ -135,7 +135,7 @@ func (l *pfcLink) run(t testkit.T) outcome {
 	f.Lossless[losslessClass] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: l.thresholds()}
 	s := &sender{l: l, stoppedAt: endless}
 	r := testkit.New(t, testkit.Setup{
-		Workers: l.workers, Burst: 64, BufferSize: l.Frame, Buffers: 1024, Rate: l.wan, Capacity: l.xoff + l.Headroom() - l.less,
+		Workers: l.workers, Burst: 64, BufferSize: l.Frame, Buffers: l.frames + 64, Rate: l.wan, Capacity: l.xoff + l.Headroom() - l.less,
 		Frames: 4096 + 1, Change: func(c *dataplane.Config) {
 			classes(c)
 			c.Ports[fabric].FlowControl = f
@@ -216,7 +216,7 @@ func TestHeadroomIsTight(t *testing.T) {
 				const phases = 64
 				for phase := range int64(phases) {
 					l := c.link
-					l.workers, l.wan, l.gap, l.frames, l.turns = 1, 100_000, 2*uint64(l.Frame), 4000, 40
+					l.workers, l.wan, l.gap, l.frames, l.turns = 1, 100_000, 2*uint64(l.Frame), 900, 40
 					l.xoff, l.less, l.phase = 20*uint64(l.Frame), less, phase*l.step/phases
 					dropped = max(dropped, l.run(t).dropped)
 				}
