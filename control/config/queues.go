@@ -116,7 +116,8 @@ func formatMillionths(v uint64) string { return strconv.FormatFloat(float64(v)/m
 
 // Defaults of a queue under the control law.
 const (
-	lawReserve   = 4      // times the depth of a full queue: a WAN port's capacity, so that what arrives before senders slow down isn't lost
+	lawReserve   = 8      // times the depth of a full queue: a WAN port's capacity, so that what arrives before senders slow down isn't lost
+	reserveFrame = 4096   // bytes of the frames that fill it: those of large messages
 	lawMostParts = 10     // of a second, of the rate: the capacity, at most
 	fabricLeast  = 64_000 // bytes
 	fabricParts  = 25_000 // of a second: a fabric port marks from 40 us of its rate
@@ -129,10 +130,11 @@ func (r *portResolver) resolveLaw() {
 	if !r.Valid(&s.Rate) {
 		return
 	}
-	p.Capacity = congestion.FullQueue(s.Rate)
-	p.Frames = int(p.Capacity / frameShare) // memory for the reserve, too, if frames have 4 KB
+	full := congestion.FullQueue(s.Rate)
+	p.Capacity, p.Frames = full, int(full/frameShare)
 	if p.Role == dataplane.WAN {
-		p.Capacity = max(p.Capacity, min(lawReserve*p.Capacity, s.Rate/8/lawMostParts))
+		p.Capacity = max(full, min(lawReserve*full, s.Rate/8/lawMostParts))
+		p.Frames = max(p.Frames, int(p.Capacity/reserveFrame))
 	}
 	if r.Given(&s.QueueCapacity) && r.Valid(&s.QueueCapacity) {
 		p.Capacity, p.Frames = s.QueueCapacity, 0
