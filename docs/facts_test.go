@@ -139,8 +139,8 @@ func TestFacts(t *testing.T) {
 		{"qp-pairing.md", "| `%s` (`qp_map`), `%s`, `%s`, `%s`, `%s`, `%s`, `%s`, best first", []any{evidence[0], evidence[1], evidence[2], evidence[3], evidence[4], evidence[5], evidence[6]}},
 		{"proxy.md", "the map has %d entries", []any{proxy.MaxSenders}},
 		{"planning.md", "| %s MB | 204 | 336 |", []any{queueMB(t, "10Gbps")}},
-		{"planning.md", "| %s MB | 365 | 614 |", []any{queueMB(t, "100Gbps")}},
-		{"planning.md", "| %s MB | 1363 | 2327 |", []any{queueMB(t, "400Gbps")}},
+		{"planning.md", "| %s MB | 532 | 900 |", []any{queueMB(t, "100Gbps")}},
+		{"planning.md", "| %s MB | 2030 | 3471 |", []any{queueMB(t, "400Gbps")}},
 	} {
 		text := strings.Join(strings.Fields(readPage(t, f.page)), " ")
 		if want := fmt.Sprintf(f.says, f.values...); !strings.Contains(text, want) {
