@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -256,5 +257,14 @@ func TestSimDraw(t *testing.T) {
 	}
 	if one := simulated(t, dir, "draw-2-1", "--response", "ecn", "--set", "length=100us").stdout; !strings.HasPrefix(one, "draw-2-1: ") {
 		t.Errorf("the scenario draw-2-1:\n%s", one)
+	}
+}
+
+// TestInterruptedStartsNothing: once a signal has come, no other of many simulations begins.
+func TestInterruptedStartsNothing(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := simulate(ctx, io.Discard, make([]*simRun, 1000), 1); !errors.Is(err, errInterrupted) {
+		t.Fatalf("it ended with %v", err)
 	}
 }

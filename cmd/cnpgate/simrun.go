@@ -26,7 +26,7 @@ func simulate(ctx context.Context, progress io.Writer, runs []*simRun, atATime i
 	var workers sync.WaitGroup
 	for range min(atATime, len(runs)) {
 		workers.Go(func() {
-			for i := int(next.Add(1) - 1); i < len(runs); i = int(next.Add(1) - 1) {
+			for i := int(next.Add(1) - 1); i < len(runs) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
 				r := runs[i]
 				r.outcome, errs[i] = r.scenario.Run(r.response, func(p sim.Progress) error {
 					bar.show(i, p)
