@@ -46,7 +46,7 @@ traffic:
 				if !slices.Equal(o.Unresponsive, c.found) {
 					t.Errorf("hosts %v are unresponsive, expected %v", o.Unresponsive, c.found)
 				}
-				if o.Gateway.Peak > 128e6 {
+				if o.Gateway.Peak > 250e6 {
 					t.Errorf("the queue had %d bytes, more than its capacity", o.Gateway.Peak)
 				}
 				rates, full := o.Series.Rates, o.Gateways[0]["dropped_packets_total{queue-full-bytes}"]
