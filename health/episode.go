@@ -167,7 +167,9 @@ func (r *repeat) goesBack(h *Half, p *Packet, unseen bool, before int64) {
 		r.unasked++
 	}
 	r.active, r.at, r.next, r.asked = true, p.Time, p.PSN, 0
-	h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0, p.Time)
+	if o.answer == 0 { // else it came through
+		h.big.stuck(p.PSN, sizeOf(p, h.mtu), o.flags&itself != 0, p.Time)
+	}
 	o.obeyed(h)
 	if o.cause == TimeOut || o.cause == Spurious || o.cause == undecided {
 		o.timedOut(h)

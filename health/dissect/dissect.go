@@ -14,6 +14,7 @@ type Reader struct {
 	parsed  packet.Parsed
 	padded  [maxHeaders]byte
 	rewrote []byte
+	resized bool // the frame has no length in an IP header, which the ICRC covers
 	// firsts are IP packets whose first fragments were examined, the latest ones, and the one of the present frame.
 	firsts  [64]fragmented
 	next    uint8
@@ -39,7 +40,7 @@ const deepest = 4 // mirror and overlay headers in front of each other
 // Read reads a frame of a length on the wire, of which b is the part at hand.
 func (r *Reader) Read(b []byte, length uint32) (o Packet) {
 	o.Parsed, o.Whole = &r.parsed, true
-	r.present = fragmented{}
+	r.present, r.resized = fragmented{}, false
 	var first Reason
 	wire := b
 	for depth := 0; ; depth++ {
@@ -99,13 +100,17 @@ func merged(p *packet.Parsed) bool {
 func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 	p := &r.parsed
 	look(b, length, p)
+	if field, size, ok := unsized(b, length, p); ok {
+		b = r.sized(b, field, size)
+		look(b, length, p)
+	}
 	if whole := lengthBefore(b, p); whole > length {
 		length = whole
 		look(b, length, p)
 	}
 	o.Frame, o.Real, o.Reason, o.Cut = b, b, None, false
 	if p.Kind == packet.RoCEv2 {
-		o.Whole = o.Whole && len(b) >= int(p.ICRC)+packet.ICRCLen
+		o.Whole = o.Whole && !r.resized && len(b) >= int(p.ICRC)+packet.ICRCLen
 		return
 	}
 	if p.Kind != packet.MACControl && uint32(len(b)) < length && len(b) < maxHeaders {
@@ -123,6 +128,30 @@ func (r *Reader) parse(b []byte, length uint32, o *Packet) {
 		packet.Parse(b, length, p)
 	}
 	o.Reason = reasonOf(b, length, p)
+}
+
+// unsized finds the field of a frame's IP header that has no length, and the length: hosts that leave it to their NICs to divide large packets capture those so (TSO).
+func unsized(b []byte, length uint32, p *packet.Parsed) (field, size int, ok bool) {
+	ip := packet.EthernetLen + packet.VLANTagLen*int(p.Tags)
+	if p.Kind != packet.Other || ip+packet.IPv6Len > len(b) {
+		return 0, 0, false
+	}
+	field, size = ip+v4Total, int(length)-ip
+	switch {
+	case p.EtherType == packet.EtherTypeIPv4 && b[ip]>>4 == 4:
+	case p.EtherType == packet.EtherTypeIPv6 && b[ip+v6Next] == packet.ProtoUDP:
+		field, size = ip+v6Payload, size-packet.IPv6Len
+	default:
+		return 0, 0, false
+	}
+	return field, size, binary.BigEndian.Uint16(b[field:]) == 0 && size > 0 && size <= 0xffff
+}
+
+// sized is a frame with a length in a field.
+func (r *Reader) sized(b []byte, field, size int) []byte {
+	r.rewrote, r.resized = append(r.rewrote[:0], b...), true
+	binary.BigEndian.PutUint16(r.rewrote[field:], uint16(size))
+	return r.rewrote
 }
 
 // lengthBefore is how long a frame that couldn't be parsed was by its IP header: a mirror may have cut it, and tell the length that it has left. 0: it isn't known.
@@ -197,6 +226,9 @@ func (r *Reader) behindTunnel(b []byte, length uint32, p *packet.Parsed) ([]byte
 		}
 		var in packet.Parsed
 		packet.Parse(inner, n, &in)
+		if field, size, ok := unsized(inner, n, &in); ok {
+			return r.sized(b, at+field, size), length, true
+		}
 		if whole = lengthBefore(inner, &in); whole <= n {
 			return inner, n, true
 		}

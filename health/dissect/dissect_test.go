@@ -88,6 +88,24 @@ func firstFragment6() []byte {
 	return join(ethernet(packet.EtherTypeIPv6), b, []byte{packet.ProtoUDP, 0, 0, 1, 0, 0, 0, 9}, payload)
 }
 
+// lengthless is an IPv4 frame whose total length is 0.
+func lengthless(frame []byte) []byte {
+	b := append([]byte(nil), frame...)
+	at := packet.EthernetLen
+	if b[12] == 0x81 {
+		at += packet.VLANTagLen
+	}
+	b[at+2], b[at+3] = 0, 0
+	return b
+}
+
+// lengthless6 is a frame of an IPv6 packet with a datagram, whose payload length is 0.
+func lengthless6(datagram []byte) []byte {
+	b := make([]byte, packet.IPv6Len)
+	packet.PutIPv6(b, 0, 0, packet.ProtoUDP, 64, &packet.Addr{Hi: 0xfd00 << 48, Lo: 1}, &packet.Addr{Hi: 0xfd00 << 48, Lo: 2})
+	return join(ethernet(packet.EtherTypeIPv6), b, datagram)
+}
+
 // TestRead: a packet is found behind what mirrors and overlays put in front, with the network that an overlay names; and what isn't read has its reason.
 func TestRead(t *testing.T) {
 	send := roce(packet.RoCEv2Port, packet.RCSendOnly, make([]byte, 64)...)
@@ -164,6 +182,12 @@ func TestRead(t *testing.T) {
 		{name: "the same, an IP packet in IP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoIPv4, 0, send[packet.EthernetLen:60]...)), tunnel: packet.IPInIP},
 		{name: "the same below a label", frame: join(ethernet(packet.EtherTypeMPLS), []byte{0, 1, 0x41, 60}, send[packet.EthernetLen:60])},
 		{name: "the same in VXLAN in ERSPAN II", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send[:60])), tunnel: packet.VXLAN, id: 77},
+		{name: "IPv4 without a length", frame: lengthless(send)},
+		{name: "the same behind a tag", frame: lengthless(tags(1))},
+		{name: "the same in VXLAN", frame: overlay(vxlanPort, vni, lengthless(send)), tunnel: packet.VXLAN, id: 77},
+		{name: "VXLAN in IPv4 without a length", frame: lengthless(overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77},
+		{name: "IPv6 without a length", frame: lengthless6(send[packet.EthernetLen+packet.IPv4Len:])},
+		{name: "TCP without a length", frame: lengthless(join(ethernet(packet.EtherTypeIPv4), ipv4(packet.ProtoTCP, 0, make([]byte, 40)...))), reason: NotRDMA},
 		{name: "VXLAN in VXLAN", frame: overlay(vxlanPort, vni, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "VXLAN in VXLAN, cut", frame: overlay(vxlanPort, vni, overlay(vxlanPort, vni, send)[:110]), tunnel: packet.VXLAN, id: 77},
 		{name: "ERSPAN II in VXLAN", frame: overlay(vxlanPort, vni, mirrored(greSequence, erspan12, 4+erspan2Len, send)), whole: true},
