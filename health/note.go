@@ -27,6 +27,7 @@ const (
 	NoteLate      = "accepted-late"
 	NoteWindow    = "waits-for-acks"
 	NoteAllMarked = "all-marked"
+	NoteMACs      = "two-mac-addresses"
 )
 
 // manyMarked are so many that a queue, which marks some (RED), rarely marks all of them.

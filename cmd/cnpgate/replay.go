@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,9 +30,9 @@ type replayFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use: "replay --health [-o text|json] [--roce-port PORT] IN.pcap|-\n" +
-			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|-]\n" +
-			"  cnpgate replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--flows N] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-",
+		Use: "replay --health [-o text|json] [--roce-port PORT] IN.pcap|- ...\n" +
+			"  cnpgate replay --health --web [--listen ADDRESS:PORT] [IN.pcap|- ...]\n" +
+			"  cnpgate replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--flows N] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|- ...",
 		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
 
 		SuggestFor: []string{"diagnose", "analyze"},
@@ -51,9 +52,10 @@ same output. The report goes to standard output unless --report names a file. A 
 place of the report, and serves until Ctrl-C.
 
 IN.pcap is a pcap or pcapng file, also compressed by gzip, bzip2 or zstd; "-" is standard input. A stream is read to its end first, into a
-temporary file. Damaged records and an incomplete last frame are left out, with a warning.`,
+temporary file. Several files, or all in a directory, are read as one capture, in the order of time: those of a ring buffer, or of one interface or
+mirror port each. Damaged records and an incomplete last frame are left out, with a warning.`,
 		Args: func(c *cobra.Command, args []string) error {
-			if f.health && f.web && len(args) == 0 {
+			if len(args) > 0 || f.health && f.web {
 				return nil
 			}
 			return oneCapture(c, args)
@@ -66,9 +68,9 @@ temporary file. Damaged records and an incomplete last frame are left out, with 
 			case len(args) == 0:
 				return f.serve(c, webserver.Playground{Entry: "diagnose.html"})
 			case f.health:
-				return f.judge(c, args[0])
+				return f.judge(c, args)
 			}
-			return f.replay(c, args[0])
+			return f.replay(c, args)
 		},
 	}
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
@@ -101,9 +103,9 @@ func oneCapture(c *cobra.Command, args []string) error {
 }
 
 // openCapture opens a capture, and warns of what is unusual in it.
-func openCapture(c *cobra.Command, path string, open func(name string, progress func(int)) (*replay.Capture, error)) (*replay.Capture, error) {
+func openCapture(c *cobra.Command, names []string) (*replay.Capture, error) {
 	show, done := progress(c.ErrOrStderr(), "%d frames read")
-	capture, err := open(path, show)
+	capture, err := replay.OpenAll(names, show)
 	done()
 	if err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (f *replayFlags) serve(c *cobra.Command, source webserver.Source) error {
 	return serveWeb(ctx, c, f.listen, source)
 }
 
-func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
+func (f *replayFlags) replay(c *cobra.Command, in []string) (err error) {
 	if f.config == "" && len(f.fabric) == 0 {
 		return seeHelp(c, errors.New("missing: --health, for what is wrong with the capture's RDMA, or --config and --fabric, for what the gateway would do"))
 	}
@@ -147,7 +149,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err != nil {
 		return err
 	}
-	capture, err := openCapture(c, in, replay.Open)
+	capture, err := openCapture(c, in)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,12 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
 	reported := &output{flag: "--report", path: f.report}
 	all := outputs{forwarded, emitted, reported}
-	if err := distinct([]input{{"IN.pcap", in}, {"--config", f.config}}, all); err != nil {
+	var inputs []input
+	for _, name := range in {
+		inputs = append(inputs, input{"IN.pcap", name})
+	}
+	inputs = append(inputs, input{"--config", f.config})
+	if err := distinct(inputs, all); err != nil {
 		return err
 	}
 	if err := all.open(c.Context()); err != nil {
@@ -171,12 +178,12 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	result, err := f.write(c, cfg, capture, options, all, reported)
 	if err != nil {
 		all.discard()
-		return fmt.Errorf("replay of %s: %w", in, err)
+		return fmt.Errorf("replay of %s: %w", strings.Join(in, ", "), err)
 	}
 	if err := all.rename(); err != nil || !f.web {
 		return err
 	}
-	recording := &webserver.Recording{Title: in}
+	recording := &webserver.Recording{Title: strings.Join(in, ", ")}
 	recording.AddReplay(result, options.Recorder)
 	return f.serve(c, recording)
 }
@@ -210,8 +217,8 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 }
 
 // judge prints or serves the health of the capture's RDMA connections.
-func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
-	capture, err := openCapture(c, in, replay.Open)
+func (f *replayFlags) judge(c *cobra.Command, in []string) (err error) {
+	capture, err := openCapture(c, in)
 	if err != nil {
 		return err
 	}

@@ -81,10 +81,11 @@ func TestReplayRefuses(t *testing.T) {
 		{"replay in.pcap", "missing: --health, for what is wrong with the capture's RDMA, or --config and --fabric, for what the gateway would do"},
 		{"replay --config gw.yaml in.pcap", "missing: --fabric; expected with a value"},
 		{given, "0 captures are given, expected one"},
-		{given + "in.pcap more.pcap", "2 captures are given, expected one"},
+		{given + "in.pcap none.pcap", "capture: open none.pcap: no such file or directory"},
 		{given + "--fast in.pcap", "unknown flag: --fast"},
 		{given + "none.pcap", "capture: open none.pcap: no such file or directory"},
-		{given + ".", "is a directory"},
+		{given + ".", "not a pcap or pcapng file"},
+		{given + "empty", "capture empty: there is no file in this directory"},
 		{given + "gw.yaml", "not a pcap or pcapng file"},
 		{given + "broken.pcap", "capture broken.pcap: it is damaged: frame 2"},
 		{"replay --config none.yaml --fabric ::/0 in.pcap", "none.yaml"},
@@ -141,6 +142,9 @@ func refusing(t *testing.T) string {
 	first := 24 + 16 + int(capture[24+8]) + int(capture[24+9])<<8
 	put(t, dir, "broken.pcap", append(bytes.Clone(capture[:first]), bytes.Repeat([]byte{0xff}, 100)...))
 	put(t, dir, "old.pcap", []byte("old"))
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, link := range map[string]func(string, string) error{"hard.pcap": os.Link, "soft.pcap": os.Symlink} {
 		if err := link(filepath.Join(dir, "in.pcap"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

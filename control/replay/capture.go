@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -16,7 +19,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 )
 
-// Capture is a capture that can be read twice: a replay needs the size of its longest frame before it begins.
+// Capture is a capture that can be read twice: a replay needs the size of its longest frame before it begins. It may be in several files, as of a ring buffer, or of
+// one interface each: they are read as one, in the order of time.
 type Capture struct {
 	First    time.Time // timestamp of the first frame
 	Frames   int       // how many it has
@@ -24,12 +28,12 @@ type Capture struct {
 	Warnings []string  // warnings about it, for the operator
 
 	name    string
-	from    io.ReadSeeker
-	file    *os.File // from, if it is Close's to close
-	reader  *capturefile.Reader
-	damaged bool              // it has a record, or compressed data, that can't be read
-	order   capturefile.Order // if frames have earlier timestamps than one before them, the capture is sorted
-	lost    uint64            // frames that were dropped while it was captured
+	files   []*file // in the order of their first frames
+	reading []*file // those whose next frame is at hand
+	begun   int     // files that were begun
+	given   *file   // the one of the frame that Next has returned
+	damaged bool    // it has a record, or compressed data, that can't be read
+	lost    uint64  // frames that were dropped while it was captured
 	places  []string
 	shift   func(*capturefile.Frame) int64 // ns that are added to times; nil: none
 }
@@ -37,13 +41,17 @@ type Capture struct {
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe. progress is called every
-// capturefile.ProgressStep frames with the number of frames read so far; may be nil.
+// Open is OpenAll for one name.
 func Open(name string, progress func(frames int)) (*Capture, error) {
-	c := &Capture{name: name}
-	err := c.open()
+	return OpenAll([]string{name}, progress)
+}
+
+// OpenAll reads the files of a capture once and returns to their start; a directory stands for the files in it. It makes a temporary copy of a stream, such as Stdin or a
+// named pipe. progress is called every capturefile.ProgressStep frames of a file with the number of its frames read so far; may be nil.
+func OpenAll(names []string, progress func(frames int)) (*Capture, error) {
+	c := &Capture{name: strings.Join(names, ", ")}
+	err := c.open(names)
 	if err == nil {
-		c.from = c.file
 		err = c.survey(progress)
 	}
 	if err != nil {
@@ -54,116 +62,147 @@ func Open(name string, progress func(frames int)) (*Capture, error) {
 
 // OpenFrom is Open for what is no file of the operating system. It needs no Close.
 func OpenFrom(name string, from io.ReadSeeker) (*Capture, error) {
-	c := &Capture{name: name, from: from}
+	c := &Capture{name: name, files: []*file{{name: name, from: from}}}
 	return c, c.survey(nil)
 }
 
-func (c *Capture) open() (err error) {
-	if c.name == Stdin {
-		return c.copyOf(os.Stdin)
-	}
-	if err := capturefile.CheckName(c.name); err != nil {
-		return err
-	}
-	if c.file, err = os.Open(c.name); err != nil {
-		return fmt.Errorf("capture: %w", err)
-	}
-	info, err := c.file.Stat()
-	if err != nil {
-		return fmt.Errorf("capture: %w", err)
-	}
-	if info.Mode().IsRegular() {
-		return nil
-	}
-	stream := c.file
-	c.file = nil
-	return errors.Join(c.copyOf(stream), stream.Close())
-}
-
-func (c *Capture) copyOf(stream io.Reader) (err error) {
-	if c.file, err = os.CreateTemp("", "cnpgate-capture-"); err != nil {
-		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
-	}
-	err = os.Remove(c.file.Name()) // an open file stays until it is closed
-	if err == nil {
-		_, err = io.Copy(c.file, stream)
-	}
-	if err != nil {
-		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
+func (c *Capture) open(names []string) error {
+	for _, name := range names {
+		all, err := filesOf(name)
+		if err != nil {
+			return err
+		}
+		for _, name := range all {
+			f := &file{name: name}
+			c.files = append(c.files, f)
+			if err := f.open(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// Close closes the file.
-func (c *Capture) Close() error {
-	if c.file == nil {
-		return nil
+// filesOf are the files that a name stands for.
+func filesOf(name string) (all []string, err error) {
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return []string{name}, nil //nolint:nilerr // it is no directory, or opening it says why it can't be read
 	}
-	return c.file.Close()
+	for _, e := range entries {
+		path := filepath.Join(name, e.Name())
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			all = append(all, path)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("capture %s: there is no file in this directory", name)
+	}
+	return all, nil
+}
+
+// Close closes the files.
+func (c *Capture) Close() (err error) {
+	for _, f := range c.files {
+		err = errors.Join(err, f.close())
+	}
+	return err
+}
+
+// survey reads the files to their ends and notes what a replay needs to know.
+func (c *Capture) survey(progress func(frames int)) error {
+	for _, f := range c.files {
+		if err := f.survey(progress); err != nil {
+			return err
+		}
+		c.Warnings = append(c.Warnings, f.warnings...)
+		f.places = len(c.places)
+		for _, place := range f.reader.Places() {
+			if len(c.files) > 1 {
+				place = strings.TrimSuffix(filepath.Base(f.name)+", "+place, ", file 1")
+			}
+			c.places = append(c.places, place)
+		}
+		c.Frames, c.Longest = c.Frames+f.reader.Frames, max(c.Longest, f.reader.Longest)
+		c.lost, c.damaged = c.lost+f.reader.Lost, c.damaged || f.damaged
+	}
+	slices.SortStableFunc(c.files, func(a, b *file) int { return a.first.Compare(b.first) })
+	for _, f := range c.files {
+		if f.reader.Frames > 0 {
+			c.First = f.first
+			break
+		}
+	}
+	c.rewind()
+	return nil
+}
+
+func (c *Capture) rewind() {
+	for _, f := range c.files {
+		f.reader = nil
+	}
+	c.reading, c.given, c.begun = c.reading[:0], nil, 0
 }
 
 // Next reads a frame; io.EOF after the last whole one.
 func (c *Capture) Next() (capturefile.Frame, error) {
-	frame, err := c.reader.Next()
-	if capturefile.Ends(err) {
-		return frame, io.EOF // survey has warned about it
+	if err := c.advance(); err != nil {
+		return capturefile.Frame{}, err
 	}
-	if err == nil && len(frame.Octets) > c.Longest {
-		err = fmt.Errorf("capture %s: the file has changed while it was read", c.name)
+	for c.begun < len(c.files) && (len(c.reading) == 0 || c.sinceFirst(c.files[c.begun]) <= c.earliest().next.Time) {
+		f := c.files[c.begun]
+		c.begun++
+		if err := f.rewind(c.shift); err != nil {
+			return capturefile.Frame{}, err
+		}
+		c.reading, c.given = append(c.reading, f), f
+		if err := c.advance(); err != nil {
+			return capturefile.Frame{}, err
+		}
 	}
-	return frame, err
+	if len(c.reading) == 0 {
+		return capturefile.Frame{}, io.EOF
+	}
+	c.given = c.earliest()
+	return c.given.next, nil
 }
 
-// survey reads the file to its end and notes what a replay needs to know. If it isn't in the order of time, it is read once more as it will be sorted.
-func (c *Capture) survey(progress func(frames int)) error {
-	if err := c.readAll(progress); err != nil {
-		return err
+// advance reads the next frame of the file that the latest one was of.
+func (c *Capture) advance() error {
+	f := c.given
+	if c.given = nil; f == nil {
+		return nil
 	}
-	if c.order = c.reader.Order(); c.order.Disordered > 0 {
-		if err := c.settleOrder(); err != nil {
-			return err
-		}
-		if err := c.readAll(progress); err != nil {
-			return err
-		}
+	err := f.read()
+	if errors.Is(err, io.EOF) {
+		c.reading = slices.DeleteFunc(c.reading, func(o *file) bool { return o == f })
+		f.late, f.reader = f.reader.Late(), nil
+		return nil
 	}
-	c.First, c.Frames, c.Longest = c.reader.First.Add(-time.Duration(c.reader.Earlier())), c.reader.Frames, c.reader.Longest
-	c.places, c.lost = c.reader.Places(), c.reader.Lost
-	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
-	return c.rewind()
-}
-
-func (c *Capture) readAll(progress func(frames int)) error {
-	if err := c.rewind(); err != nil {
-		return err
-	}
-	c.reader.Progress, c.Warnings = progress, nil
-	for {
-		_, err := c.reader.Next()
-		if cut := (*capturefile.Cut)(nil); errors.As(err, &cut) {
-			c.damaged = c.reader.Resumed() || cut.Damaged
-			c.Warnings = append(c.Warnings, err.Error())
-			return nil
-		}
-		if errors.Is(err, io.EOF) {
-			c.damaged = c.reader.Resumed()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (c *Capture) rewind() (err error) {
-	if _, err = c.from.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
-	}
-	if c.reader, err = capturefile.NewReader(c.name, c.from); err == nil && (c.order.Disordered > 0 || c.shift != nil) {
-		c.reader.Sort(c.order)
-		c.reader.Shift(c.shift)
-	}
+	f.next.Time += c.sinceFirst(f)
 	return err
+}
+
+// sinceFirst is when a file begins, ns.
+func (c *Capture) sinceFirst(f *file) int64 { return max(int64(f.first.Sub(c.First)), 0) }
+
+// earliest is the file with the earliest frame at hand.
+func (c *Capture) earliest() *file {
+	first := c.reading[0]
+	for _, f := range c.reading[1:] {
+		if f.next.Time < first.next.Time {
+			first = f
+		}
+	}
+	return first
+}
+
+// late is how many frames were too far apart to be sorted in the latest pass.
+func (c *Capture) late() (n int) {
+	for _, f := range c.files {
+		n += f.late
+	}
+	return n
 }
 
 // outputs writes the frames that leave the gateway to two captures, with the time of departure.

@@ -130,9 +130,12 @@ var cases = map[string]answer{
 	"erspan_frag.pcap": lossy2Of(54, ""),
 	"overlap_cat.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(54), lost: 2, warning: "1 more files"},
 	// Packets with a RETH are too long; two hosts with one address; a longer path; a peer that is silent while a long time-out ends three times.
-	"mtu_reth.pcap":   {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"nak-sequence-error": 4, "time-out": 16}, lost: 1, says: "with 16 bytes of headers fewer"},
-	"ip_len0.pcap":    lossy2Of(28, ""), // IP headers without a length, as a sending host has them
-	"dup_ip.pcap":     {verdicts: []string{health.Unreachable}, causes: map[string]uint64{"time-out": 896}, lost: 4, says: "896 packets"},
+	"mtu_reth.pcap": {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"nak-sequence-error": 4, "time-out": 16}, lost: 1, says: "with 16 bytes of headers fewer"},
+	// Hosts with one address, of which one gets all answers.
+	"same_ip.pcap": {verdicts: []string{health.Unexplained}, note: health.NoteMACs, causes: map[string]uint64{"unknown": 896}},
+	// IP headers without a length, as a sending host has them.
+	"ip_len0.pcap":    lossy2Of(28, ""),
+	"dup_ip.pcap":     {verdicts: []string{health.Unreachable}, note: health.NoteMACs, causes: map[string]uint64{"time-out": 896}, lost: 4, says: "896 packets"},
 	"rtt_step.pcap":   {verdicts: []string{health.ShortTimeOut}, causes: map[string]uint64{"spurious": 200}, says: "at an RTT of 30 ms"},
 	"retry3of22.pcap": {verdicts: []string{health.NoAnswer}, causes: map[string]uint64{"time-out": 192}, says: "none of 4 transmissions"},
 	"sll2_twice.pcap": {verdicts: []string{health.LossDownstream}, note: health.NoteCopies, causes: byNAK(88), lost: 2},

@@ -126,7 +126,7 @@ func (c *clocks) report(b *health.Builder, capture *Capture) {
 	for between, ahead := range c.ahead {
 		text := fmt.Sprintf("the answers are recorded up to %v before their requests: the clock there is behind by that at least, and its times are corrected; of round trips only what exceeds the shortest is known",
 			health.Duration(ahead))
-		if late := capture.reader.Late(); late > 0 {
+		if late := capture.late(); late > 0 {
 			text += fmt.Sprintf("; %d frames are too far apart to be sorted: correct the file's times (editcap -t), and merge it again", late)
 		}
 		b.Note(health.Note{Name: health.NoteClocks, Subject: capture.places[between[0]] + " -> " + capture.places[between[1]], Text: text})

@@ -22,9 +22,7 @@ func (c *Capture) CheckFabric(fabric []netip.Prefix) error {
 	}
 	from := newOrigins()
 	missing, err := c.unmatched(fabric, from)
-	if err == nil {
-		err = c.rewind()
-	}
+	c.rewind()
 	if err != nil || len(missing) == 0 {
 		return err
 	}

@@ -73,7 +73,7 @@ func Diagnose(c *Capture, o HealthOptions) (*Diagnosis, error) {
 	}
 	h.copies.report(&h.builder, c.places)
 	h.clocks.report(&h.builder, c)
-	for _, n := range h.setups.notes() {
+	for _, n := range slices.Concat(h.setups.notes(), h.macs.notes()) {
 		h.builder.Note(n)
 	}
 	said := slices.Concat(h.icrcs.verdicts(c.damaged), h.setups.verdicts(), h.discards.verdicts(h.icrcs), c.verdicts())
@@ -195,9 +195,7 @@ func (h *judge) pass(each func(b []byte)) error {
 		h.account = account{}
 	}
 	h.copies.begin()
-	if err := h.capture.rewind(); err != nil {
-		return err
-	}
+	h.capture.rewind()
 	for {
 		frame, err := h.capture.Next()
 		if errors.Is(err, io.EOF) {
@@ -274,6 +272,7 @@ type judge struct {
 	account    account
 	icrcs      icrcs
 	setups     setups
+	macs       macs
 	gone       map[way][]span
 	discards   unreachable
 	corrupting map[[2]packet.Addr]bool // between whom packets with a wrong ICRC don't count: their receiver drops them
@@ -387,6 +386,9 @@ func (h *judge) follow(b []byte) {
 		return
 	}
 	k := h.lookup()
+	if flow := h.flow[0].Index; flow != flowtable.None && h.trace == nil {
+		h.macs.note(b, h.parsed, flow, h.capacity(), h.at)
+	}
 	switch cnp := h.parsed.Opcode == packet.CNP; {
 	case cnp && h.trace != nil:
 		h.trace.CNP(h.follower, k, h.now)

@@ -49,7 +49,8 @@ func (o *between) tally(views []view) []*tally {
 func twoTenants(a, b view) bool { return a.l3 == b.l3 && a.scope != b.scope }
 
 // decide keeps the views that have both directions and the most packets first, and drops those that have the same packets, as long as they may: most of them, as what
-// is sent again behind the end of a file is the same, too.
+// is sent again behind the end of a file is the same, too. If one begins after the other has ended, they
+// must have nearly all in common, by clocks that differ.
 func (o *between) decide(views []view, spans []extent) bool {
 	var kept []int
 	for _, t := range o.tally(views) {
@@ -57,6 +58,9 @@ func (o *between) decide(views []view, spans []extent) bool {
 		var common extent
 		at := slices.IndexFunc(kept, func(u int) bool {
 			if t.with[u] < fewSamples || 4*t.with[u] < t.seen {
+				return false
+			}
+			if (spans[u].to < spans[t.view].from || spans[t.view].to < spans[u].from) && 10*t.with[u] < 9*t.seen {
 				return false
 			}
 			mean, differs := o.apart(u, t.view)

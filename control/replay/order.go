@@ -11,36 +11,36 @@ import (
 
 // settleOrder decides whether a clock was set back that may have been, or frames are out of the order of time, as those of several queues are: by the order in
 // which fewer packets come before those that were sent before them. No queue is late by more than what is sorted.
-func (c *Capture) settleOrder() error {
-	if !c.order.Steps {
+func (f *file) settleOrder() error {
+	if !f.order.Steps {
 		return nil
 	}
-	stepped, err := c.overtaken()
+	stepped, err := f.overtaken()
 	if err != nil {
 		return err
 	}
-	c.order.Steps = false
-	sorted, err := c.overtaken()
-	c.order.Steps = stepped < sorted || stepped == sorted && c.order.Far()
+	f.order.Steps = false
+	sorted, err := f.overtaken()
+	f.order.Steps = stepped < sorted || stepped == sorted && f.order.Far()
 	return err
 }
 
 // overtaken is how many packets come behind one with a higher PSN of the same flow, in the present order.
-func (c *Capture) overtaken() (n int, err error) {
-	if err := c.rewind(); err != nil {
+func (f *file) overtaken() (n int, err error) {
+	if err := f.rewind(nil); err != nil {
 		return 0, err
 	}
 	latest := map[connectionKey]uint32{}
 	var reader dissect.Reader
 	for {
-		f, err := c.reader.Next()
+		frame, err := f.reader.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !capturefile.Ends(err) {
 				return 0, err
 			}
 			return n, nil
 		}
-		o := reader.Read(f.Octets, f.Length)
+		o := reader.Read(frame.Octets, frame.Length)
 		if o.Reason != dissect.None || o.Parsed.Opcode == packet.CNP {
 			continue
 		}
