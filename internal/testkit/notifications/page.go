@@ -62,7 +62,7 @@ func PageRead(page string) (map[string]Shown, error) {
 			return nil, fmt.Errorf("%s: the rows end at octet %s, expected %s", block[1], last, block[3])
 		}
 		if _, twice := frames[block[1]]; twice {
-			return nil, fmt.Errorf("%s: two tables", block[1])
+			return nil, fmt.Errorf("%s: two tables; show another golden frame in one of them", block[1])
 		}
 		frames[block[1]] = s
 	}
