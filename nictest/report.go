@@ -89,7 +89,7 @@ func (r *Result) verdict(t *TrialResult) string {
 		return Ignored
 	case v.Recovered < 0:
 		return Harmful
-	case !slices.Contains(packet.FormatNames(), t.Form):
+	case !slices.Contains(packet.FormatNames, t.Form):
 		return Obeyed
 	}
 	for i := range r.Trials {
@@ -119,7 +119,7 @@ func (x *Report) of(name string) string {
 // suggest fills in the suggestion.
 func (x *Report) suggest() {
 	s := &x.Suggest
-	for _, name := range packet.FormatNames() {
+	for _, name := range packet.FormatNames {
 		if x.of(name) == Obeyed {
 			s.Formats = append(s.Formats, name)
 		}

@@ -75,9 +75,9 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.DurationVar((*time.Duration)(&f.RTT), "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.Var(listFlag(&f.Trusted, hosts), "trust", "prefixes or addresses that may send congestion notifications, such as the gateway's")
 	flags.Var(listFlag(&f.Accept, func(text string) (packet.Notification, error) {
-		return packet.Formats()[max(slices.Index(packet.FormatNames(), text), 0)], yamldoc.CheckWord(text, packet.FormatNames())
-	}), "accept", "formats to obey: "+yamldoc.Either(packet.FormatNames()))
-	complete(c, "accept", packet.FormatNames()...)
+		return packet.Formats[max(slices.Index(packet.FormatNames, text), 0)], yamldoc.CheckWord(text, packet.FormatNames)
+	}), "accept", "formats to obey: "+yamldoc.Either(packet.FormatNames))
+	complete(c, "accept", packet.FormatNames...)
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
 	c.MarkFlagsMutuallyExclusive("cm", "peer-first-qp")

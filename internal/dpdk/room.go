@@ -1,13 +1,10 @@
 package dpdk
 
-// A device should accept frames with two VLAN tags at the port's full MTU.
 const (
+	// A device should accept frames with two VLAN tags at the port's full MTU.
 	tagSize = 4
 	maxTags = 2
 	tagRoom = maxTags * tagSize
-)
-
-const (
 	// driverHead is the maximum that a driver needs in a buffer in addition to its MTU: net_virtio counts an Ethernet header, a tag
 	// and its own header of 12 bytes; the others two tags, or an FCS.
 	driverHead = 14 + 4 + 12

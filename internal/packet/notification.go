@@ -124,23 +124,15 @@ func (n Notification) Received() Notification {
 // Slows is how the kind makes a sender slow down; all kinds that are sent do.
 func (n Notification) Slows() Slowing { return kinds[n].slows }
 
-// Formats are the kinds that go to a sender besides the standard CNP.
-func Formats() (all []Notification) {
+// Formats are the kinds that go to a sender besides the standard CNP, FormatNames their names.
+var Formats, FormatNames = func() (all []Notification, names []string) {
 	for n := range Notification(SenderNotifications) {
 		if n != StandardCNP {
-			all = append(all, n)
+			all, names = append(all, n), append(names, n.String())
 		}
 	}
-	return all
-}
-
-// FormatNames are their names.
-func FormatNames() (names []string) {
-	for _, n := range Formats() {
-		names = append(names, n.String())
-	}
-	return names
-}
+	return all, names
+}()
 
 // Expresses reports whether a notification of the kind can ask for an action.
 func (n Notification) Expresses(a Action) bool { return kinds[n].asks>>a&1 != 0 }
