@@ -147,14 +147,14 @@ func repair(frame []byte, c *packet.CodePoints, coverage ICRCCoverage) {
 		h[10], h[11] = 0, 0
 		binary.BigEndian.PutUint16(h[10:], ^plainSum(h))
 	}
-	switch packet.Classify(frame, &p, c) {
-	case packet.NotANotification:
-	case packet.LongHaulCNPICMPv6:
+	switch {
+	case packet.Classify(frame, &p, c) == packet.NotANotification:
+	case p.Proto == packet.ProtoICMPv6:
 		if m := frame[l4:end]; len(m) >= packet.ICMPv6Len+packet.LongHaulLen {
 			repairExtension(m[packet.ICMPv6Len+packet.LongHaulLen:])
 			binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(p.Src, p.Dst, m))
 		}
-	case packet.ProxyNotification:
+	case p.Kind != packet.RoCEv2: // without an ICRC
 		repairUDP(frame[l4:end], &p)
 	default:
 		if behind := frame[p.Ext():p.ICRC]; len(behind) > packet.LongHaulLen {

@@ -20,8 +20,8 @@ func bitsOf[T uint8 | uint16 | uint32](t *rapid.T, label string, bits int) T {
 
 // drawNotification draws every field of a notification of any kind that a receiver accepts, reserved bits included.
 func drawNotification(t *rapid.T) Notification {
-	n := Notification{Kind: rapid.SampledFrom([]packet.Notification{packet.StandardCNP, packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.PPFC, packet.ProxyNotification,
-		packet.LinkPause, packet.LinkPFC}).Draw(t, "kind")}
+	isFormat := func(k int) bool { return packet.Notification(k) != packet.ExtendedCNP }
+	n := Notification{Kind: packet.Notification(rapid.IntRange(0, packet.Notifications-1).Filter(isFormat).Draw(t, "kind"))}
 	switch n.Kind {
 	case packet.LinkPause:
 		n.Pause.Time = bitsOf[uint16](t, "time", 16)
@@ -34,7 +34,7 @@ func drawNotification(t *rapid.T) Notification {
 		return n
 	}
 	n.Family = 6
-	if n.Kind != packet.FastCNP && n.Kind != packet.LongHaulCNPICMPv6 && rapid.Bool().Draw(t, "IPv4") {
+	if n.Kind.Over(true) && rapid.Bool().Draw(t, "IPv4") {
 		n.Family = 4
 	}
 	n.Src, n.Dst = drawAddr(t, n.Family), drawAddr(t, n.Family)

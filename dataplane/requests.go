@@ -105,7 +105,7 @@ func (q *requests) answer(b *frames.Batch) {
 func (q *requests) translate(b *frames.Batch, i int, level uint8) {
 	x, out := b.Flow[i].Index, q.Ports[b.Port].Peer
 	a, policy := q.Accounts.Get(x), &q.Policy.Ports[out]
-	r := notify.Queue{In: b.Port, Out: out, Class: b.ClassAt(i), Policy: policy, Cause: congestion.ByProxy, State: &notify.Arrived}
+	r := notify.Queue{In: b.Port, Out: out, Class: b.ClassAt(i), Cause: congestion.ByProxy, State: &notify.Arrived}
 	n := q.notifier
 	if !n.Due(policy, x, a) {
 		n.SuppressFlow(&r, x, counters.FlowLimit)

@@ -117,6 +117,7 @@ func TestFacts(t *testing.T) {
 		{"configuration.md", "files above %d MiB are refused", []any{yamldoc.MaxFile >> 20}},
 		{"configuration.md", "1 to %d letters, digits", []any{d("internal/yamldoc/form.go", "maxName")}},
 		{"configuration.md", "full at 5 ms of the rate, %d to %d MB", []any{d("congestion/law.go", "lawFullLeast") / 1e6, d("congestion/law.go", "lawFullMost") / 1e6}},
+		{"configuration.md", "| `qp_map[].tunnel` | `%s`, and", []any{strings.NewReplacer(", ", "`, `", " or ", "` or `").Replace(yamldoc.Either(packet.TunnelNames()))}},
 		{"configuration.md", "is %d at K_min, %d at K_max", []any{d("congestion/severity.go", "levelAtKMin"), d("congestion/severity.go", "levelAtKMax")}},
 		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{packet.ProxyLevel(42), packet.ProxyLevel(177)}},
 		{"decisions.md", "one label stack (%d labels)", []any{d("internal/packet/mpls.go", "maxLabels")}},

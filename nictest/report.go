@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/units"
 )
 
@@ -88,7 +89,7 @@ func (r *Result) verdict(t *TrialResult) string {
 		return Ignored
 	case v.Recovered < 0:
 		return Harmful
-	case !slices.Contains(formatNames, t.Form):
+	case !slices.Contains(packet.FormatNames, t.Form):
 		return Obeyed
 	}
 	for i := range r.Trials {
@@ -105,9 +106,6 @@ func (r *Result) verdict(t *TrialResult) string {
 	return Obeyed
 }
 
-// formatNames are the formats besides the standard CNP.
-var formatNames = []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"}
-
 // of is the verdict on a form.
 func (x *Report) of(name string) string {
 	for _, f := range x.Forms {
@@ -121,7 +119,7 @@ func (x *Report) of(name string) string {
 // suggest fills in the suggestion.
 func (x *Report) suggest() {
 	s := &x.Suggest
-	for _, name := range formatNames {
+	for _, name := range packet.FormatNames {
 		if x.of(name) == Obeyed {
 			s.Formats = append(s.Formats, name)
 		}

@@ -75,9 +75,9 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.DurationVar((*time.Duration)(&f.RTT), "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.Var(listFlag(&f.Trusted, hosts), "trust", "prefixes or addresses that may send congestion notifications, such as the gateway's")
 	flags.Var(listFlag(&f.Accept, func(text string) (packet.Notification, error) {
-		return obeyedKinds[max(slices.Index(obeyed(), text), 0)], yamldoc.CheckWord(text, obeyed())
-	}), "accept", "formats to obey: "+yamldoc.Either(obeyed()))
-	complete(c, "accept", obeyed()...)
+		return packet.Formats[max(slices.Index(packet.FormatNames, text), 0)], yamldoc.CheckWord(text, packet.FormatNames)
+	}), "accept", "formats to obey: "+yamldoc.Either(packet.FormatNames))
+	complete(c, "accept", packet.FormatNames...)
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
 	c.MarkFlagsMutuallyExclusive("cm", "peer-first-qp")
@@ -160,17 +160,6 @@ func macFlag(to *[6]byte) *textFlag {
 		}
 		return [6]byte(m), nil
 	})
-}
-
-// obeyedKinds are the notifications that an endpoint can obey.
-var obeyedKinds = []packet.Notification{packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.PPFC}
-
-// obeyed are their names.
-func obeyed() (names []string) {
-	for _, k := range obeyedKinds {
-		names = append(names, k.String())
-	}
-	return names
 }
 
 // phases are those of the rate. The last one lasts until the end of the duration.

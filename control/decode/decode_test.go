@@ -131,6 +131,34 @@ var notInJSON = []string{
 	"macc.opcode", "ppfc.flags_pt", "proxy.invoking_packet", "proxy.version_level", "vlan1.tci", "vlan1.tpid", "vlan2.tci", "vlan2.tpid",
 }
 
+// TestEachKind: each kind has layers of its own besides what its frame has in common with others, and each field has a source.
+func TestEachKind(t *testing.T) {
+	common := strings.Fields("ethernet vlan ip udp icmpv6 bth icrc")
+	for i := range notifications.All {
+		g := &notifications.All[i]
+		frame, n, p := g.Bytes(), cnpdec.Notification{}, packet.Parsed{}
+		packet.Parse(frame, uint32(len(frame)), &p)
+		r := receiver(g.Extension)
+		if reason := r.Decode(frame, &p, &n); reason != cnpdec.Accepted {
+			t.Errorf("%s: %v", g.Name, reason)
+		}
+		own := 0
+		for _, l := range decode.Describe(frame, &p, &n, &r.Code) {
+			if !slices.Contains(common, l.Key) {
+				own++
+			}
+			for j := range l.Fields {
+				if l.Source(&l.Fields[j]) == "" {
+					t.Errorf("%s: sources.go has no %s, nor %s.%s", g.Name, l.Key, l.Key, l.Fields[j].Key)
+				}
+			}
+		}
+		if own == 0 {
+			t.Errorf("%s: Describe (fields.go) has no case for %s", g.Name, g.Kind)
+		}
+	}
+}
+
 // TestValues: for every golden notification, JSON has the values of its listed fields, under their names.
 func TestValues(t *testing.T) {
 	for i := range notifications.All {
@@ -268,13 +296,13 @@ func TestWriteFails(t *testing.T) {
 
 // TestEnds: what a capture has before it is cut short, or before a context ends it, is printed, with the summary.
 func TestEnds(t *testing.T) {
-	whole := capture()
+	whole, before := capture(), len(notifications.All)+8 // the frames before the last one
 	for _, c := range []struct {
 		name    string
 		capture io.Reader
 		want    string
 	}{
-		{"cut short", bytes.NewReader(whole[:len(whole)-1]), "frame 37 has 26 of 27 bytes; frames read: 36"},
+		{"cut short", bytes.NewReader(whole[:len(whole)-1]), fmt.Sprintf("frame %d has 26 of 27 bytes; frames read: %d", before+1, before)},
 		{"interrupted", io.MultiReader(bytes.NewReader(whole), iotest.ErrReader(context.Canceled)), "context canceled"},
 	} {
 		r, err := capturefile.NewReader("in.pcap", c.capture)

@@ -36,7 +36,7 @@ func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *pack
 		all = append(all, longHaul(&n.LongHaul, code.ExtensionClass)...)
 	case packet.PPFC:
 		all = append(all, ppfc(&n.PPFC))
-	default:
+	case packet.StandardCNP, packet.FastCNP:
 		all = append(all, body(n.Body))
 	}
 	return append(all, icrc(frame, p, true, n.ICRC))

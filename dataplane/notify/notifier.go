@@ -95,12 +95,10 @@ type Note struct {
 	packet   *packet.Parsed // its headers
 }
 
-// Queue is a class of a port's queue that notifications are about, for the frames of one port.
+// Queue is a class of a port's queue that notifications are about, for the frames of one port. State: Arrived's where no queue here is the cause.
 type Queue struct {
 	In, Out, Class int
-	Policy         *stage.PortPolicy
 	State          *stage.QueueState
-	Metrics        congestion.Metrics
 	Cause          congestion.Cause
 }
 

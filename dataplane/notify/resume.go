@@ -56,7 +56,7 @@ func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *s
 			continue
 		}
 		bytes, state := s.Learner.Bytes(e.flow), s.state(e)
-		n.About(&Queue{In: int(e.in), Out: port, Class: class, Policy: policy, State: state})
+		n.About(&Queue{In: int(e.in), Out: port, Class: class, State: state})
 		note := &n.Note
 		note.Format, note.To, note.Flow, note.Decision, note.sourceQP = e.format, e.Target.Src, e.flow, d, e.sourceQP
 		note.FlowBytes, note.FlowRate, note.FairRate = bytes, e.Throughput.Rate(s.Now, bytes), 0

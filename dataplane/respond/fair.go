@@ -88,7 +88,7 @@ func NewShared(ports, workers int) *Shared {
 
 // updateFair computes the next F of a class, if it is due and no other worker does.
 func (l *Law) updateFair(t *turn, depth, space float64) {
-	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
+	s, p, class, now, at := t.own, &t.policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		t.part.senders.Store(math.Float64bits(s.windows / float64(max(elapsed, lawEpoch))))
 		s.epoch, s.largest, s.windows = now, [2]float64{0, s.largest[0]}, 0

@@ -71,6 +71,7 @@ type Law struct {
 type turn struct {
 	congestion.LawState
 	*notify.Queue
+	policy *stage.PortPolicy
 	asks   congestion.Decision // see setAsks
 	own    *lawState
 	shared *fairClass
@@ -105,7 +106,8 @@ func (l *Law) init(seed uint64, allocate func(bytes int) ([]byte, error)) error 
 // respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are
 // marked: those of senders which can't be notified, and of those that don't react.
 func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth float64) (marked frames.Mask) {
-	c, s, p := l.State, &l.classes[r.Out][r.Class], &r.Policy.Law
+	c, s, policy := l.State, &l.classes[r.Out][r.Class], &l.Policy.Ports[r.Out]
+	p := &policy.Law
 	now := c.Now
 	if now != s.polled {
 		s.interval, s.polled = now-s.polled, now
@@ -113,14 +115,14 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	at := r.Out*account.MaxClasses + r.Class
 	// Loaded here, and not by t.shared: to the compiler, a pointer that is loaded atomically leaves the stack with all that it was found by, and r would
 	// be allocated at each call.
-	t := turn{Queue: r, own: s, shared: &l.fair[at], part: &l.parts[at], share: l.fair[at].share.Load()}
+	t := turn{Queue: r, policy: policy, own: s, shared: &l.fair[at], part: &l.parts[at], share: l.fair[at].share.Load()}
 	if p.Measures(depth) || t.share.measures(p) {
 		t.shared.measureUntil(now + lawIdle)
 	}
 	if now > t.shared.until.Load() && !c.Policy.Drain {
 		return 0
 	}
-	left := float64(l.Egress[r.Out].Classes[r.Class].Space(r.Policy.Queue))
+	left := float64(l.Egress[r.Out].Classes[r.Class].Space(policy.Queue))
 	l.updateFair(&t, depth, min(left, max(p.Full-depth, 0)))
 	t.LawState = congestion.LawState{
 		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
@@ -235,7 +237,7 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 			}
 		}
 		held &^= these
-		r := notify.Queue{In: b.Port, Out: out, Class: class, Policy: &l.Policy.Ports[out], State: &l.Queues[out][class], Cause: congestion.ByDepth}
+		r := notify.Queue{In: b.Port, Out: out, Class: class, State: &l.Queues[out][class], Cause: congestion.ByDepth}
 		l.respond(&r, b, these, float64(l.Egress[out].Classes[class].Waiting()))
 	}
 }
@@ -289,7 +291,7 @@ func (l *Law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted 
 func (t *turn) setAsks() {
 	k := congestion.Thresholds{KMin: uint64(t.Law.Reference), KMax: 2 * uint64(t.Law.Reference)}
 	t.asks = congestion.Decision{Rung: 1, Level: max(k.Severity(uint64(t.Depth)), 2), MetricType: congestion.MetricUnspecified}
-	if t.Policy.Disclose {
+	if t.policy.Disclose {
 		t.asks.MetricType, t.asks.MetricValue = congestion.MetricDepth, uint32(min(t.Depth/1000, 1<<24-1))
 	}
 }

@@ -40,8 +40,8 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	s, random, size := &e.LawSender, l.nextRandom(), b.Frames[i].Len+egress.LineOverhead
 	s.Arrives(c.Now, size)
 	asked, closest := false, true // a sender that reacts now slows down
-	switch n.Note.Format {
-	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
+	switch n.Note.Format.Slows() {
+	case packet.ToRate:
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
@@ -57,7 +57,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		t.own.resumes = true
 		t.shared.measureUntil(c.Now + limited)
 		t.part.resumes.Store(true)
-	case packet.PPFC:
+	case packet.ByPause:
 		if d.Action, d.Parameter = congestion.Pause, f.Pause(&t.LawState, size); d.Parameter == 0 {
 			break
 		}
@@ -66,7 +66,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 			return false
 		}
 		asked = d.Parameter > pauseIgnored // a sender that pauses is never so far ahead; its rate between pauses doesn't fall
-	default:
+	case packet.ByCut:
 		if !f.CNP(&t.LawState, s, uint32(x)) {
 			break
 		}

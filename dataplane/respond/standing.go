@@ -74,7 +74,7 @@ func (w *Responder) Stand(x flowtable.Index, s *Standing) {
 	q := &w.Egress[s.Out]
 	state := w.Queues[s.Out][s.Class] // a copy, as are the sender and the note: nothing changes
 	policy := &w.Policy.Ports[s.Out]
-	about := notify.Queue{In: in, Out: s.Out, Class: s.Class, Policy: policy, State: &state, Metrics: state.Metrics, Cause: state.Cause}
+	about := notify.Queue{In: in, Out: s.Out, Class: s.Class, State: &state, Cause: state.Cause}
 	s.Depth = q.Classes[s.Class].Waiting()
 	n := notify.Note{Message: notify.Message{In: uint8(in), Out: uint8(s.Out), Class: uint8(s.Class), Cause: congestion.ByDepth}, Queue: &w.Egress[in].Notifications, Flow: x}
 	if s.Law = policy.Law.On(); s.Law {
@@ -101,8 +101,9 @@ func (w *Responder) Stand(x flowtable.Index, s *Standing) {
 func (l *Law) stand(r *notify.Queue, x flowtable.Index, s *Standing) {
 	const bits = 8e9 // a second, of a byte a nanosecond
 	fair := l.FairRate(r.Out, r.Class)
-	s.Threshold = uint64(r.Policy.Law.NotifiesAbove())
-	s.Congested = r.Policy.Law.Notifies(float64(s.Depth))
+	law := &l.Policy.Ports[r.Out].Law
+	s.Threshold = uint64(law.NotifiesAbove())
+	s.Congested = law.Notifies(float64(s.Depth))
 	if f := &l.rates[x]; f.generation == l.Flows.State(x).Generation() {
 		above := true
 		if e := l.sharing.last(f.sender); e != nil {
@@ -118,12 +119,13 @@ func (l *Law) stand(r *notify.Queue, x flowtable.Index, s *Standing) {
 
 // standByThresholds is what the response by thresholds says of a flow. It sets the note's decision.
 func (w *Responder) standByThresholds(of *notify.Queue, x flowtable.Index, a *account.Flow, n *notify.Note, s *Standing) {
-	s.Threshold, s.Congested = of.Policy.KMax, of.Cause != 0
+	policy := &w.Policy.Ports[of.Out]
+	s.Threshold, s.Congested = policy.KMax, of.Cause != 0
 	if !s.Congested || a == nil {
 		return
 	}
 	own := w.thresholds[of.Out][of.Class]
-	r := round{Queue: *of, own: &own}
+	r := round{Queue: *of, policy: policy, own: &own}
 	w.beginRound(&r)
 	n.Decision = r.decision
 	s.Queued, s.Least = uint64(w.Accounts.Share(x, a, uint8(r.Class)).Queued), r.least
@@ -137,16 +139,16 @@ func (w *Responder) standByThresholds(of *notify.Queue, x flowtable.Index, a *ac
 	if e := w.senders.Find(x, a, of); e != nil {
 		sender = *e
 	}
-	sender.Observe(&r.Policy.Response, w.Now, w.Learner.Bytes(x), s.Depth)
-	if !w.notifier.Due(r.Policy, x, a) {
+	sender.Observe(&policy.Response, w.Now, w.Learner.Bytes(x), s.Depth)
+	if !w.notifier.Due(policy, x, a) {
 		s.Interval = counters.FlowLimit
 	}
-	restraint, stricter := sender.Next(&r.Policy.Response, s.Depth, w.Now)
+	restraint, stricter := sender.Next(&policy.Response, s.Depth, w.Now)
 	if restraint != congestion.Unrestrained {
 		s.Restraint = counters.Restrained(restraint, sender.Reached)
 	}
 	if stricter {
-		n.Decision = sender.Stricter(&r.Policy.Response, r.Metrics, r.Cause)
+		n.Decision = sender.Stricter(&policy.Response, r.State.Metrics, r.Cause)
 	}
 }
 

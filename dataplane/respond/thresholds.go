@@ -29,6 +29,7 @@ type thresholdState struct {
 // round has the values for notifying the senders of the frames of one batch in one class.
 type round struct {
 	notify.Queue
+	policy      *stage.PortPolicy
 	own         *thresholdState
 	decision    congestion.Decision // the request to a sender for the queue's state
 	mostlyOther bool                // more than half of the class's bytes belong to no flow
@@ -71,7 +72,7 @@ func (s *Responder) Respond(b *frames.Batch, class int, these frames.Mask, befor
 		c.Trace.Responded(policy.KMin, cause, these)
 	}
 	if policy.Law.On() && c.Ports[out].Role == stage.WAN {
-		r := notify.Queue{In: b.Port, Out: out, Class: class, Policy: policy, State: state, Metrics: m, Cause: congestion.ByDepth}
+		r := notify.Queue{In: b.Port, Out: out, Class: class, State: state, Cause: congestion.ByDepth}
 		marked := s.Law.respond(&r, b, these, float64(after))
 		if policy.Marks && marked != 0 {
 			s.mark(b, out, class, above(b.Frames, these, before, policy.KMin)&marked)
@@ -82,7 +83,7 @@ func (s *Responder) Respond(b *frames.Batch, class int, these frames.Mask, befor
 		return
 	}
 	if c.Ports[out].Role == stage.WAN && (cause != 0 || own.surveyDue(policy.Interval, c.Now)) {
-		r := round{Queue: notify.Queue{In: b.Port, Out: out, Class: class, Policy: policy, State: state, Metrics: m, Cause: cause}, own: own}
+		r := round{Queue: notify.Queue{In: b.Port, Out: out, Class: class, State: state, Cause: cause}, policy: policy, own: own}
 		if cause != 0 {
 			s.notifyBurst(&r, b, these)
 		} else {
@@ -98,7 +99,7 @@ func (s *Responder) Respond(b *frames.Batch, class int, these frames.Mask, befor
 // 5.5). Every reason not to notify them is counted.
 func (s *Responder) notifyBurst(r *round, b *frames.Batch, these frames.Mask) {
 	c := s.State
-	r.State.Threshold = r.Policy.Threshold(r.Cause)
+	r.State.Threshold = r.policy.Threshold(r.Cause)
 	s.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
@@ -153,16 +154,16 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 	}
 	sender := s.senders.Watch(x, a, &r.Queue)
 	bytes := c.Learner.Bytes(x)
-	sender.Observe(&r.Policy.Response, c.Now, bytes, r.Metrics.Depth)
+	sender.Observe(&r.policy.Response, c.Now, bytes, r.State.Metrics.Depth)
 	sender.Throughput.Observe(c.Now, bytes)
-	if !n.Due(r.Policy, x, a) {
+	if !n.Due(r.policy, x, a) {
 		return counters.FlowLimit
 	}
-	restraint, stricter := sender.Next(&r.Policy.Response, r.Metrics.Depth, c.Now)
+	restraint, stricter := sender.Next(&r.policy.Response, r.State.Metrics.Depth, c.Now)
 	if restraint != congestion.Unrestrained {
 		return counters.Restrained(restraint, sender.Reached)
 	}
-	if r.own.sent >= congestion.FlowsPerRound && r.Policy.Interval > 0 {
+	if r.own.sent >= congestion.FlowsPerRound && r.policy.Interval > 0 {
 		c.Trace.Skips(i, trace.RoundOver)
 		return counters.Allowed // in a later round, if it is still among the largest
 	}
@@ -171,7 +172,7 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 	}
 	m.FlowBytes, m.FlowRate, m.FairRate, m.Raised = bytes, sender.Throughput.Rate(c.Now, bytes), 0, false
 	if stricter {
-		m.Decision = sender.Stricter(&r.Policy.Response, r.Metrics, r.Cause)
+		m.Decision = sender.Stricter(&r.policy.Response, r.State.Metrics, r.Cause)
 		m.Raised = m.Decision.Level > r.decision.Level
 		if reason := n.Choose(b, i); reason != counters.Allowed { // not every format expresses every action
 			return reason
@@ -182,7 +183,7 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 	}
 	r.own.sent++
 	a.SetNotified(c.Now)
-	s.senders.Notified(sender, m, r.Metrics.Depth)
+	s.senders.Notified(sender, m, r.State.Metrics.Depth)
 	return counters.Allowed
 }
 
@@ -227,7 +228,7 @@ func (s *thresholdState) surveyDue(interval, now int64) bool {
 // It skips a sender that could not be notified.
 func (s *Responder) survey(r *round, b *frames.Batch, these frames.Mask) {
 	r.own.surveyed = s.Now
-	r.decision = r.Policy.Decide(r.Metrics, r.Cause)
+	r.decision = r.policy.Decide(r.State.Metrics, r.Cause)
 	s.notifier.About(&r.Queue)
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
@@ -241,7 +242,7 @@ func (s *Responder) survey(r *round, b *frames.Batch, these frames.Mask) {
 			continue
 		}
 		sender, bytes := s.senders.Watch(x, s.Accounts.Get(x), &r.Queue), s.Learner.Bytes(x)
-		sender.Observe(&r.Policy.Response, s.Now, bytes, r.Metrics.Depth)
+		sender.Observe(&r.policy.Response, s.Now, bytes, r.State.Metrics.Depth)
 		sender.Throughput.Observe(s.Now, bytes)
 	}
 }
@@ -249,10 +250,10 @@ func (s *Responder) survey(r *round, b *frames.Batch, these frames.Mask) {
 // beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round, and none
 // with less than its fair share.
 func (s *Responder) beginRound(r *round) {
-	if elapsed := s.Now - r.own.round; elapsed >= r.Policy.Interval || elapsed < 0 {
+	if elapsed := s.Now - r.own.round; elapsed >= r.policy.Interval || elapsed < 0 {
 		r.own.round, r.own.sent = s.Now, 0
 	}
-	r.decision = r.Policy.Decide(r.Metrics, r.Cause)
+	r.decision = r.policy.Decide(r.State.Metrics, r.Cause)
 	s.notifier.About(&r.Queue)
 	q := &s.Egress[r.Out].Classes[r.Class]
 	q.Track()

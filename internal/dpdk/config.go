@@ -52,15 +52,7 @@ const (
 	minRoom = 2048
 	// frameHead is an Ethernet header with two VLAN tags.
 	frameHead = 14 + 2*4
-	// driverHead is the maximum that a driver needs in a buffer in addition to its MTU: net_virtio counts an Ethernet header, a tag
-	// and its own header of 12 bytes; the others two tags, or an FCS.
-	driverHead = 14 + 4 + 12
-	// roomUnit is the unit of some NICs (ixgbe) for a buffer's size: they don't use the rest of a buffer, and split long frames.
-	roomUnit = 1024
 )
-
-// bufferFor is the number of bytes of a buffer with which every device stores frames of this MTU with two tags contiguously.
-func bufferFor(mtu int) int { return (mtu + tagRoom + driverHead + roomUnit - 1) / roomUnit * roomUnit }
 
 // plan is a valid configuration, with derived values.
 type plan struct {

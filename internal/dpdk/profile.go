@@ -35,13 +35,6 @@ const (
 	KernelHash   Spread = "kernel-hash"   // the same, by the kernel (PACKET_FANOUT)
 )
 
-// A device should accept frames with two VLAN tags at the port's full MTU.
-const (
-	tagSize = 4
-	maxTags = 2
-	tagRoom = maxTags * tagSize
-)
-
 // tagsOfKernel is the number of tags that the kernel sends and receives on an interface with this MTU, in frames of the port's MTU. A frame
 // may exceed the interface's MTU only by a first tag, and only if that is an 802.1Q tag.
 func (p *Profile) tagsOfKernel(interfaceMTU, portMTU int) {

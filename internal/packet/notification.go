@@ -48,25 +48,26 @@ var kinds = [Notifications + 1]struct {
 	fromReceiver bool   // its source address is the receiver's, so the gateway needs none
 	extension    bool   // has ExtensionBit, so that on the wire it is an ExtendedCNP
 	asks         uint8  // the actions that it can ask for, a bit for each
+	slows        Slowing
 }{
 	FastCNP: { // names the receiver and its QP
 		name: "fast-cnp", section: "notifications.fast_cnp",
-		asks: canNotify | canSlowDown},
+		asks: canNotify | canSlowDown, slows: ByCut},
 	LongHaulCNP: {
 		name: "long-haul-cnp", section: "notifications.long_haul_cnp", ipv4: true, sourceQP: true, extension: true,
-		asks: canNotify | canSlowDown | canResume},
+		asks: canNotify | canSlowDown | canResume, slows: ToRate},
 	LongHaulCNPICMPv6: {
 		name: "long-haul-cnp-icmpv6", section: "notifications.long_haul_cnp", sourceQP: true,
-		asks: canNotify | canSlowDown | canResume},
+		asks: canNotify | canSlowDown | canResume, slows: ToRate},
 	PPFC: { // names the receiver and its QP; pauses only
 		name: "ppfc", section: "notifications.ppfc", ipv4: true, extension: true,
-		asks: canSlowDown | canResume},
+		asks: canSlowDown | canResume, slows: ByPause},
 	StandardCNP: {
 		name: "standard-cnp", section: "notifications.standard_cnp", ipv4: true, sourceQP: true, fromReceiver: true,
-		asks: canNotify | canSlowDown},
+		asks: canNotify | canSlowDown, slows: ByCut},
 	ProxyNotification: { // has a level, and no action
 		name: "proxy-notification", section: "proxy", ipv4: true,
-		asks: canNotify | canSlowDown},
+		asks: canNotify | canSlowDown, slows: ByCut},
 	ExtendedCNP:      {name: "extended-cnp"},
 	LinkPause:        {name: "pause"},
 	LinkPFC:          {name: "pfc"},
@@ -78,6 +79,15 @@ const (
 	canNotify   = 1 << ActionNotify
 	canSlowDown = 1<<ActionRateReduce | 1<<ActionPause
 	canResume   = 1 << ActionResume
+)
+
+// Slowing is how a kind makes a sender slow down, for the control law.
+type Slowing uint8
+
+const (
+	ByCut   Slowing = iota + 1 // each cuts the rate by the sender's own algorithm, as a CNP does
+	ToRate                     // it says by how much
+	ByPause                    // it says for how long the sender stops
 )
 
 // String is the kind's name in configuration, reports and metrics.
@@ -110,6 +120,19 @@ func (n Notification) Received() Notification {
 	}
 	return n
 }
+
+// Slows is how the kind makes a sender slow down; all kinds that are sent do.
+func (n Notification) Slows() Slowing { return kinds[n].slows }
+
+// Formats are the kinds that go to a sender besides the standard CNP, FormatNames their names.
+var Formats, FormatNames = func() (all []Notification, names []string) {
+	for n := range Notification(SenderNotifications) {
+		if n != StandardCNP {
+			all, names = append(all, n), append(names, n.String())
+		}
+	}
+	return all, names
+}()
 
 // Expresses reports whether a notification of the kind can ask for an action.
 func (n Notification) Expresses(a Action) bool { return kinds[n].asks>>a&1 != 0 }

@@ -96,3 +96,12 @@ func TestNotificationString(t *testing.T) {
 		}
 	}
 }
+
+// TestKinds: the row of each kind that a gateway sends says all that others ask it for.
+func TestKinds(t *testing.T) {
+	for n := range Notification(SentNotifications) {
+		if k := &kinds[n]; k.name == "" || k.section == "" || k.asks == 0 || k.slows == 0 {
+			t.Errorf("the row of %v in kinds needs name, section, asks and slows: %+v", n, *k)
+		}
+	}
+}

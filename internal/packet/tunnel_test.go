@@ -64,10 +64,10 @@ func encapsulations() (all []encapsulation) {
 	byFamily := func(ext ...extHeader) func(*Parsed, []byte) stack {
 		return func(in *Parsed, payload []byte) stack { return stack{proto: protoOf(in), body: payload, ext: ext} }
 	}
-	udp := func(header string, pack func([]byte, *Parsed) []byte) func([]byte, *Parsed) []byte {
+	udp := func(port uint16, header string, pack func([]byte, *Parsed) []byte) func([]byte, *Parsed) []byte {
 		return func(inner []byte, in *Parsed) []byte {
 			body := slices.Concat([]byte(header), pack(inner, in))
-			return slices.Concat([]byte("\xc1\x23\x12\xb5"), be.AppendUint16(nil, uint16(8+len(body))), []byte("\x00\x00"), body)
+			return slices.Concat([]byte("\xc1\x23"), be.AppendUint16(nil, port), be.AppendUint16(nil, uint16(8+len(body))), []byte("\x00\x00"), body)
 		}
 	}
 	gre := func(flags, rest string, frame bool) func([]byte, *Parsed) []byte {
@@ -78,7 +78,7 @@ func encapsulations() (all []encapsulation) {
 			return slices.Concat([]byte(flags+etherTypeOf(in)+rest), bare(inner, in))
 		}
 	}
-	add("VXLAN", VXLAN, testVNI, true, raw(17), udp("\x08\x00\x00\x00\x12\x34\x56\x00", whole))
+	add("VXLAN", VXLAN, testVNI, true, raw(17), udp(4789, "\x08\x00\x00\x00\x12\x34\x56\x00", whole))
 	add("GRE", GRE, 0, false, raw(47), gre("\x00\x00", "", false))
 	add("GRE with key", GRE, testKey, false, raw(47), gre("\x20\x00", "\xfe\xdc\xba\x98", false))
 	add("GRE with checksum, key, number", GRE, testKey, false, raw(47), gre("\xb0\x00", "\x12\x34\x00\x00\xfe\xdc\xba\x98\x00\x00\x00\x01", false))

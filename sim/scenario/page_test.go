@@ -2,11 +2,13 @@ package scenario
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/yamldoc"
 )
 
@@ -62,6 +64,25 @@ func checkRow(t *testing.T, k *yamldoc.Key, row []string) {
 	for _, said := range append([]string{k.Min, k.Max}, k.Words...) {
 		if !strings.Contains(row[0], said) {
 			t.Errorf("%s: %q is not in the page's type, %q", k.Path, said, row[0])
+		}
+	}
+}
+
+// TestObeys: the words of obeys are the formats, and these are all kinds that go to a sender, one for each section of the configuration.
+func TestObeys(t *testing.T) {
+	var names, sections []string
+	for _, k := range nicFormats {
+		names, sections = append(names, k.String()), append(sections, k.Section())
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[hostsSection](), reflect.TypeFor[nicDocument]()} {
+		f, _ := of.FieldByName("Obeys")
+		if got, want := f.Tag.Get("one"), strings.Join(names, "|"); got != want {
+			t.Errorf("schema.go: the words of obeys in %s are %q, expected those of nicFormats, %q", of.Name(), got, want)
+		}
+	}
+	for k := range packet.Notification(packet.SenderNotifications) {
+		if !slices.Contains(sections, k.Section()) {
+			t.Errorf("hosts.go: nicFormats has no %v", k)
 		}
 	}
 }

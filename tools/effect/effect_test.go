@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 		line, failure string
 		expected      request
 	}{
-		{"root", "", request{root: "root", tables: []string{"draws", "scenarios", "networks", "sensitivity"}}},
+		{"root", "", request{root: "root", tables: []string{"draws", "scenarios", "networks"}}},
 		{"root --docs networks themis " + dir, "", request{root: "root", docs: true, tables: []string{"networks", "themis"}, lists: dir}},
 		{"root themis", "needs a folder", request{}},
 		{"root themis " + dir + "/none", "topology.txt", request{}},

@@ -65,7 +65,7 @@ func parse(arguments []string) (asked request, err error) {
 		}
 	}
 	if len(asked.tables) == 0 {
-		asked.tables = []string{"draws", "scenarios", "networks", "sensitivity"}
+		asked.tables = []string{"draws", "scenarios", "networks"}
 	}
 	return asked, nil
 }

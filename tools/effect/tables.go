@@ -26,6 +26,9 @@ func draws(s *simulator) ([]string, error) {
 		parts := strings.Split(strings.TrimSpace(text), "\n\n")
 		for _, cells := range cellsOf(parts[1]) {
 			cells[0] = nics + ", " + cells[0]
+			for i := range cells {
+				cells[i], _, _ = strings.Cut(cells[i], " (") // without the number of networks, which the page gives once
+			}
 			rows = append(rows, row(cells...))
 		}
 		bound := bounds.FindStringSubmatch(parts[len(parts)-1])

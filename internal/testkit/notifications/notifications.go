@@ -9,21 +9,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
 // The code points are the defaults: option type 0x9E, ICMPv6 type 200, class 247, UDP port 1022.
 
 // All are the golden notifications.
-var All = gather(standardCNPs, fastCNPs, longHaulCNPs, icmpv6CNPs, ppfcs, proxyNotifications, macControls)
-
-func gather(lists ...[]Golden) []Golden {
-	var all []Golden
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
+var All = slices.Concat(standardCNPs, fastCNPs, longHaulCNPs, icmpv6CNPs, ppfcs, proxyNotifications, macControls)
 
 // Golden is a frame and its description.
 type Golden struct {

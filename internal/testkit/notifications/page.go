@@ -62,7 +62,7 @@ func PageRead(page string) (map[string]Shown, error) {
 			return nil, fmt.Errorf("%s: the rows end at octet %s, expected %s", block[1], last, block[3])
 		}
 		if _, twice := frames[block[1]]; twice {
-			return nil, fmt.Errorf("%s: two tables", block[1])
+			return nil, fmt.Errorf("%s: two tables; show another golden frame in one of them", block[1])
 		}
 		frames[block[1]] = s
 	}
@@ -72,10 +72,11 @@ func PageRead(page string) (map[string]Shown, error) {
 // rowLen is how many octets a row shows; a longer field has several rows.
 const rowLen = 16
 
-// table is the frame, from one octet to another, as a table: offset, octets, field, value, and source of the requirement.
+// table is the frame, from one octet to another, as a table: offset, octets, field, value, and source of the requirement, if it isn't that of the row above.
 func (g *Golden) table(from, last int) string {
 	var b strings.Builder
 	b.WriteString("| Offset | Octets | Field | Here | From |\n|---|---|---|---|---|\n")
+	above := ""
 	for _, l := range g.Lines() {
 		if l.Offset < from || l.Offset > last {
 			continue
@@ -83,6 +84,11 @@ func (g *Golden) table(from, last int) string {
 		a := g.about(l.Name)
 		if g.Origin != "" {
 			a.from = ours.ReplaceAllString(a.from, "") // one of our decisions doesn't explain what others send
+		}
+		if a.from == above {
+			a.from = ""
+		} else {
+			above = a.from
 		}
 		if l.Mask != 0 {
 			low := bits.TrailingZeros64(l.Mask)

@@ -36,24 +36,24 @@ const (
 	Kinds       = iota
 )
 
-func (k SceneKind) String() string {
-	return [...]string{
-		"healthy", "adaptive routing", "cooperative", "lossy", "hole", "MTU hole", "dying host", "hasty time-out", "receiver not ready", "reordering",
-		"stubborn sender", "mute receiver", "refused", "corrupting", "pausing", "waiting", "copying", "sluggish receiver", "restarted job",
-	}[k%SceneKind(Kinds)]
+// kinds are their names, and weights among the scenes of the first pair of hosts.
+var kinds = [Kinds]struct {
+	name   string
+	weight int
+}{
+	Healthy: {"healthy", 24}, Adaptive: {"adaptive routing", 4}, Cooperative: {"cooperative", 5}, Lossy: {"lossy", 22}, Hole: {"hole", 3}, BigHole: {"MTU hole", 3},
+	Dying: {"dying host", 5}, Hasty: {"hasty time-out", 8}, Unready: {"receiver not ready", 6}, Reordering: {"reordering", 6}, Stubborn: {"stubborn sender", 6},
+	Mute: {"mute receiver", 6}, Refusing: {"refused", 3}, Corrupting: {"corrupting", 7}, Pausing: {"pausing", 4}, Waiting: {"waiting", 1}, Copying: {"copying", 2},
+	Sluggish: {"sluggish receiver", 2}, Restarting: {"restarted job", 3},
 }
+
+func (k SceneKind) String() string { return kinds[k].name }
 
 // Scene is what happens between two hosts.
 type Scene struct {
 	Kind   SceneKind
 	Detail string
 	Over   int // of an MTU hole: the largest payload that passes, bytes
-}
-
-// weights of the scenes of the first pair of hosts.
-var weights = [Kinds]int{
-	Healthy: 24, Adaptive: 4, Cooperative: 5, Lossy: 22, Hole: 3, BigHole: 3, Dying: 5, Hasty: 8, Unready: 6, Reordering: 6, Stubborn: 6, Mute: 6, Refusing: 3,
-	Corrupting: 7, Pausing: 4, Waiting: 1, Copying: 2, Sluggish: 2, Restarting: 3,
 }
 
 // drawer draws a capture.
@@ -88,13 +88,13 @@ func (d *drawer) log(a, b float64) float64 { return a * math.Exp(d.Float64()*mat
 
 func (d *drawer) kind() SceneKind {
 	sum := 0
-	for _, w := range weights {
-		sum += w
+	for _, k := range kinds {
+		sum += k.weight
 	}
 	n := d.IntN(sum)
-	for k, w := range weights {
-		if n -= w; n < 0 {
-			return SceneKind(k)
+	for kind, k := range kinds {
+		if n -= k.weight; n < 0 {
+			return SceneKind(kind)
 		}
 	}
 	return Healthy
