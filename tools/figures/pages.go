@@ -16,7 +16,7 @@ func (s *sources) pages() ([]page, error) {
 		}
 		return text
 	}
-	demo, err := lines(demoFile, s.demo, "HOSTS AND WAN QUEUE", "                  | ", "      ms  phase", "    1200  during", "VERDICT",
+	demo, err := lines(demoFile, s.demo, "HOSTS AND WAN QUEUE", "                  | ", "      ms  phase", "    1200  during", "VERDICT", "  PASS  received = ",
 		"  PASS  helped: at most", "  PASS  helped: the peak")
 	if err != nil {
 		return nil, err
