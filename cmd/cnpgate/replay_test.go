@@ -218,7 +218,6 @@ func TestReplayFlags(t *testing.T) {
 		"--output and --web are given":            {"--health", "--web", "-o", "json"},
 		"--roce-port is for a diagnosis":          {"--roce-port", "5000", "in.pcap"},
 		"0 captures are given, expected one":      {"--health"},
-		"2 captures are given, expected one":      {"--health", "--web", "in.pcap", "in.pcap"},
 		"expected a loopback address and a port":  {"--health", "--web", "--listen", "192.0.2.1:80"},
 	} {
 		if got := within(t, dir, append([]string{"replay"}, args...)...); got.status == 0 || !strings.Contains(got.stderr, want) {
