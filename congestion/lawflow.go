@@ -188,8 +188,8 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	return true
 }
 
-// overflows reports whether each flow above F gets as many CNPs as can matter. While the loop's delay isn't known, it is proof enough that too few were sent if the queue is nearly full, or overflows
-// before CNPs can have an effect if the other flows exceed F as this one does. Then, it is if there is no space left, and the flow is so far above F that one more doesn't bring it below.
+// overflows reports whether each flow above F gets as many CNPs as can matter. While the loop's delay isn't known: if the queue is nearly full, or would overflow before CNPs can
+// have an effect, if the other flows exceed F as this one does. Once it is known: if no space is left, and one more CNP doesn't bring the flow below F.
 func (f *LawFlow) overflows(c *LawState, s *LawSender) bool {
 	left := c.Space
 	over := c.Rate / c.Fair
