@@ -52,17 +52,9 @@ func TestSeveralFiles(t *testing.T) {
 			back := slices.Clone(names)
 			slices.Reverse(back)
 			for _, names := range [][]string{names, back, {dir}} {
-				c, err := replay.OpenAll(names, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				r, err := diagnosed(c, replay.HealthOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, want := verdictsOf(r), verdictsOf(whole); got != want || c.Frames != len(all) {
-					t.Errorf("%d of %d frames; it says %s\nwant %s", c.Frames, len(all), got, want)
+				r, frames := healthOfAll(t, names...)
+				if got, want := verdictsOf(r), verdictsOf(whole); got != want || frames != len(all) {
+					t.Errorf("%d of %d frames; it says %s\nwant %s", frames, len(all), got, want)
 				}
 			}
 		})

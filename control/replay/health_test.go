@@ -11,16 +11,22 @@ import (
 
 func healthOf(t *testing.T, path string) *health.Report {
 	t.Helper()
-	c, err := replay.Open(path, nil)
+	r, _ := healthOfAll(t, path)
+	return r
+}
+
+// healthOfAll judges the files of a capture, and returns how many frames they have, too.
+func healthOfAll(t *testing.T, names ...string) (r *health.Report, frames int) {
+	t.Helper()
+	c, err := replay.OpenAll(names, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := diagnosed(c, replay.HealthOptions{})
-	if err != nil {
+	if r, err = diagnosed(c, replay.HealthOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return r, c.Frames
 }
 
 // diagnosed is the report of a diagnosis.
