@@ -35,6 +35,7 @@ const (
 	lawFullTime    = 5_000_000 // ns of the line: depth of a full queue
 	lawFullLeast   = 32_000_000
 	lawFullMost    = 256_000_000
+	lawSpacing     = 60_000 // ns, about the time between two requests to a flow; DCQCN's rate timer is 55 us
 )
 
 // FullQueue is Law.Full of a queue that has the capacity for it, in bytes, in front of a line of rate bit/s.
@@ -135,9 +136,6 @@ func (l *Law) Drained(fair, depth float64, loop int64, resumes bool) float64 {
 // urgency is how far the queue is above its reference: 1 up to there.
 func (l *Law) urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 
-// Long reports whether a queue of a depth is far above its reference.
-func (l *Law) Long(depth float64) bool { return depth > 2*l.Reference }
-
 // Notifies reports whether senders are notified of a queue of a depth.
 func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }
 
@@ -149,57 +147,3 @@ func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }
 
 // Measures reports whether flows' rates are measured.
 func (l *Law) Measures(depth float64) bool { return depth > l.Reference/8 }
-
-// Patience is how long the effect of a CNP may take to be seen while the loop's delay isn't known. It becomes a quarter while a queue is long and CNPs have no effect on
-// it, and four times as long once it is short. The zero Patience has not begun.
-type Patience struct {
-	NS     int64
-	at     int64
-	depth  float64
-	growth float64 // of the queue, bytes per ns
-}
-
-const (
-	lawSpacing       = 60_000    // ns, about the time between two requests to a flow; DCQCN's rate timer is 55 us
-	lawPatience      = 200_000   // ns, the least time in which CNPs have an effect on a queue
-	lawPatienceLeast = 8_000     // ns
-	lawPatienceMost  = 2_048_000 // ns
-	lawDraining      = 0.97      // of the depth before: the queue drains
-	lawSlowing       = 0.75      // of the growth before: the queue grows more slowly
-)
-
-// Update takes the queue's depth at a time (ns), and the bytes that it still takes.
-func (p *Patience) Update(l *Law, now int64, depth, space float64, loop int64) {
-	if p.NS == 0 {
-		*p = Patience{NS: lawPatienceMost, at: now, depth: depth}
-	}
-	elapsed := now - p.at
-	growth := (depth - p.depth) / float64(max(elapsed, 1))
-	if elapsed >= 0 && elapsed < p.interval(space, growth, loop) {
-		return
-	}
-	switch {
-	case depth < l.Reference:
-		p.NS = min(4*p.NS, lawPatienceMost)
-	case l.Long(depth) && depth > lawDraining*p.depth && growth >= lawSlowing*p.growth:
-		p.NS = max(p.NS/4, lawPatienceLeast)
-	}
-	p.at, p.depth, p.growth = now, depth, growth
-}
-
-// interval is the time in which CNPs have an effect on the queue, ns. While the loop's delay isn't known, the effect may come late, or be too weak to be seen. A
-// CNP too many costs throughput, one too few packets: so the less time is left until the queue overflows, the sooner it is judged.
-func (p *Patience) interval(space, growth float64, loop int64) int64 {
-	if loop > 0 {
-		return max(lawPatience, 3*(loop+lawSpacing))
-	}
-	left := float64(lawPatienceMost)
-	if growth > 0 {
-		left = min(left, space/growth)
-	}
-	least := int64(lawPatience * 3 / 2)
-	if p.NS < lawPatienceMost {
-		least = lawSpacing
-	}
-	return max(int64(left*left/lawPatienceMost), least)
-}

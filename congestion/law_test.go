@@ -241,8 +241,8 @@ func TestFairBounded(t *testing.T) {
 	}
 }
 
-// TestDrained: while a queue drains, F is below a sender's share of the line. A sender between the two gets no CNPs, unless the queue grows on, or it has several flows
-// above F.
+// TestDrained: while a queue drains, F is below a sender's share of the line. A sender between the two gets no CNPs, unless the queue would grow without them, or it has several
+// flows above F.
 func TestDrained(t *testing.T) {
 	l := congestion.NewLaw(100e9, 250_000_000, 0)
 	const fair, depth = 10 * gigabit, 30e6
@@ -254,15 +254,16 @@ func TestDrained(t *testing.T) {
 		name    string
 		rate    float64 // of each flow, in shares
 		flows   int
-		grows   bool
+		surplus float64
 		notices bool
 	}{
-		{"a share", 0.97, 1, false, false},
-		{"above a share", 1.03, 1, false, true},
-		{"a share, the queue grows on", 0.97, 1, true, true},
-		{"three flows of a share", 0.97, 3, false, true},
+		{"a share", 0.97, 1, 0, false},
+		{"above a share", 1.03, 1, -gigabit, true},
+		{"a share, the queue will grow", 0.97, 1, gigabit, true},
+		{"a share, the queue will drain", 0.97, 1, -gigabit, false},
+		{"three flows of a share", 0.97, 3, -gigabit, true},
 	} {
-		c := congestion.LawState{Law: &l, Drained: drained, Grows: q.grows, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: drained, Surplus: q.surplus, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6}
 		flows := make([]congestion.LawFlow, q.flows)
 		var s congestion.LawSender
 		s.Begin()
@@ -273,7 +274,7 @@ func TestDrained(t *testing.T) {
 				f := &flows[i]
 				f.Add(c.Now, 4096)
 				s.Arrives(c.Now, 4096)
-				if f.Over(c.Fair) && f.CNP(at(&c, f), &s, 1) {
+				if f.Over(c.Fair) && f.CNP(at(&c, f), &s) {
 					sent++
 				}
 			}

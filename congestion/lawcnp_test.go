@@ -17,7 +17,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		var cuts []int64 // when the sender gets CNPs
 		rate, sent, learned := 100*gigabit, 0, int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -32,7 +32,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 			if f.Over(c.Fair) {
 				s.Arrives(c.Now, 4096)
 			}
-			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s) {
 				f.SentCNP(&c, &s, 1)
 				cuts = append(cuts, c.Now+delay)
 				sent++
@@ -56,103 +56,61 @@ func TestFirstCNPsAnyTime(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Drained: 1, Now: at, Fair: 20 * gigabit, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: at, Fair: 21 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		sent, before := 0, 0
 		for c.Now < at+160_000 {
 			f.Add(c.Now, 4096)
 			if c.Now >= at+130_000 && before == 0 {
 				before, c.Loop = sent, 150_000
 			}
-			if c.Rate = f.Rate(); f.Over(c.Fair) && f.CNP(&c, &s, 1) {
+			if c.Rate = f.Rate(); f.Over(c.Fair) && f.CNP(&c, &s) {
 				f.SentCNP(&c, &s, 1)
 				sent++
 			}
 			c.Now += 328
 		}
-		if before < 3 || sent != before {
-			t.Errorf("%d CNPs from %d on, from 100 to 20 Gbps by halves, and %d once the loop's delay was known", before, at, sent-before)
+		if before < 2 || sent != before {
+			t.Errorf("%d CNPs from %d on, from 100 to 21 Gbps by halves, and %d once the loop's delay was known", before, at, sent-before)
 		}
 	}
 }
 
-// TestHiddenByOthers: several QPs of a sender begin at its line rate together. While the loop's delay is not known, one gets as many CNPs at once as bring that to the
-// rate at which it arrives; then, or alone, or if little is asked of it, its next CNP waits for the spacing.
-func TestHiddenByOthers(t *testing.T) {
-	const rate, length = 12.5 * gigabit, 10_000 // bytes/ns, ns
-	for _, c := range []struct {
-		qps  int
-		fair float64
-		loop int64
-		cnps int
-	}{
-		{1, 0.8 * rate, 0, 1}, {2, 0.8 * rate, 0, 1}, {4, 0.8 * rate, 0, 2}, {8, 0.8 * rate, 0, 3}, {16, 0.8 * rate, 0, 4},
-		{8, 0.82 * rate, 0, 1}, {8, 0.8 * rate, 20_000, 1},
-	} {
-		l := congestion.NewLaw(100e9, 62_500_000, 0)
-		state := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: c.fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: c.loop}
+// TestFarAbove: a flow far above F, whose sender cuts its rate at each CNP, or once in 50 us, gets one CNP at a time: soon it is within twice F, and in the end not far below it.
+func TestFarAbove(t *testing.T) {
+	const loop, fair = 20_000, 3 * gigabit
+	for _, nic := range []struct{ interval, within int64 }{{4_000, 300_000}, {50_000, 600_000}} {
+		l := congestion.NewLaw(10e9, 62_500_000, 0)
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		asked, sent := int64(0), 0
-		for ; asked == 0 || state.Now < asked+length; state.Now += 256 {
-			f.Add(state.Now, 256*rate)
-			for range c.qps {
-				s.Arrives(state.Now, 256*rate)
-			}
-			if state.Now > 1e9+50_000 && f.CNP(at(&state, &f), &s, 1) {
-				f.SentCNP(&state, &s, 1)
-				if sent++; asked == 0 {
-					asked = state.Now
+		s.Delay = loop
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Surplus: gigabit, Loop: loop}
+		var cnps []int64 // when the sender gets them
+		rate, cut, there := 400*gigabit, int64(0), int64(0)
+		for c.Now < 1e9+1_500_000 {
+			for len(cnps) > 0 && cnps[0] <= c.Now {
+				if cnps[0] >= cut+nic.interval {
+					rate, cut = rate/2, cnps[0]
 				}
+				cnps = cnps[1:]
 			}
+			if rate < 2*fair && there == 0 {
+				there = c.Now - 1e9
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				s.Ended(&c, &f, 1, window)
+			}
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s) {
+				f.SentCNP(&c, &s, 1)
+				cnps = append(cnps, c.Now+loop)
+			}
+			c.Now += int64(4096 / rate)
 		}
-		if sent != c.cnps {
-			t.Errorf("%d CNPs in %d us, want %d: %+v", sent, length/1000, c.cnps, c)
+		if there == 0 || there > nic.within {
+			t.Errorf("cuts each %d us: within twice F after %d us, want %d", nic.interval/1000, there/1000, nic.within/1000)
 		}
-	}
-}
-
-// TestFarAbove: a flow far above F, whose sender cuts its rate at each CNP, is within twice F as soon as a NIC can that is asked each 12 us; one that cuts once in 50 us
-// gets no more CNPs than bring it there. Of CNPs that come closer together than a NIC cuts, each counts less, so that a few too many may be on their way then: in the mean of several
-// flows two at most.
-func TestFarAbove(t *testing.T) {
-	const loop, fair, flows = 20_000, 3 * gigabit, 50
-	for _, nic := range []struct{ interval, within int64 }{{4_000, 180_000}, {50_000, 800_000}} {
-		mean := 0.0 // of the logarithms of the rates in the end, as parts of F
-		for flow := uint32(1); flow <= flows; flow++ {
-			l := congestion.NewLaw(10e9, 62_500_000, 0)
-			var f congestion.LawFlow
-			var s congestion.LawSender
-			s.Begin()
-			s.Delay = loop
-			c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Patience: 2_048_000, Loop: loop}
-			var cnps []int64 // when the sender gets them
-			rate, cut, there := 400*gigabit, int64(0), int64(0)
-			for c.Now < 1e9+1_500_000 {
-				for len(cnps) > 0 && cnps[0] <= c.Now {
-					if cnps[0] >= cut+nic.interval {
-						rate, cut = rate/2, cnps[0]
-					}
-					cnps = cnps[1:]
-				}
-				if rate < 2*fair && there == 0 {
-					there = c.Now - 1e9
-				}
-				if window, ended := f.Add(c.Now, 4096); ended {
-					s.Ended(&c, &f, flow, window)
-				}
-				if f.Over(2*c.Fair) && f.CNP(at(&c, &f), &s, flow) {
-					f.SentCNP(&c, &s, flow)
-					cnps = append(cnps, c.Now+loop)
-				}
-				c.Now += int64(4096 / rate)
-			}
-			if mean += math.Log2(rate/fair) / flows; there == 0 || there > nic.within {
-				t.Errorf("cuts each %d us: within twice F after %d us, want %d", nic.interval/1000, there/1000, nic.within/1000)
-			}
-		}
-		if mean < -2 {
-			t.Errorf("cuts each %d us: in the end rates are at 2^%.1f of F, want 2^-2 at least", nic.interval/1000, mean)
+		if rate < fair/4 {
+			t.Errorf("cuts each %d us: in the end at %.2f of F, want 0.25 at least", nic.interval/1000, rate/fair)
 		}
 	}
 }
@@ -166,7 +124,7 @@ func TestWeakCNPs(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Surplus: gigabit}
 		var cnps []int64 // when the sender gets them
 		rate, cut, mean, there := line, int64(0), line, int64(0)
 		for c.Now < 1e9+5_000_000 {
@@ -185,7 +143,7 @@ func TestWeakCNPs(t *testing.T) {
 			if mean += (f.Rate() - mean) / 64; mean < 1.25*fair && there == 0 {
 				there = c.Now - 1e9
 			}
-			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s) {
 				f.SentCNP(&c, &s, 1)
 				cnps = append(cnps, c.Now+loop)
 			}
@@ -196,31 +154,8 @@ func TestWeakCNPs(t *testing.T) {
 	}
 }
 
-// TestVary: senders that are notified at the same time get their next CNP at different times, and none has one all too late.
-func TestVary(t *testing.T) {
-	l := congestion.NewLaw(100e9, 62_500_000, 0)
-	first, last := int64(math.MaxInt64), int64(0)
-	for flow := range uint32(100) {
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000, Loop: 10_000}
-		var f congestion.LawFlow
-		var s congestion.LawSender
-		s.Begin()
-		sent := []int64{}
-		for ; len(sent) < 2; c.Now += 328 {
-			f.Add(c.Now, 410) // 10 Gbps, and a little more
-			if c.Now > 1e9+30_000 && f.CNP(at(&c, &f), &s, flow) {
-				sent = append(sent, c.Now)
-			}
-		}
-		first, last = min(first, sent[1]-sent[0]), max(last, sent[1]-sent[0])
-	}
-	if spacing := int64(100_000); first > spacing*2/3 || last < spacing*3/2 || last > spacing*9/5 {
-		t.Errorf("the second of 100 flows' CNPs comes %d to %d us after the first", first/1000, last/1000)
-	}
-}
-
-// TestOverflow: a flow above F gets as many CNPs as can matter while the queue is nearly full, and when it overflows before they can have an effect, however many are on
-// their way. A flow below F gets none. Once the loop's delay is known, these on their way count, unless no space is left and the flow is far above F.
+// TestOverflow: a flow far above F gets as many CNPs as can matter while the queue has no space, however many are on their way; the less space there is, the more. A flow
+// little above F gets no more than bring it there, one below F none.
 func TestOverflow(t *testing.T) {
 	const capacity, each, length = 62_500_000, 5_000, 1_000_000 // bytes, ns, ns
 	for _, q := range []struct {
@@ -232,16 +167,17 @@ func TestOverflow(t *testing.T) {
 		delay float32 // of the loop, ns; 0: not known
 	}{
 		{"full", 1, 100, length / each, length / each, 0},
-		{"full, above F", 1, 13, length / each, length / each, 0},
-		{"overflows in 160 us", 0.7, 100, length / each, length / each, 0},
-		{"half full, little above F", 0.5, 11, 1, length / each / 10, 0},
+		{"full, above F", 1, 13, 1, length / each / 10, 0},
+		{"half full", 0.5, 100, 3, 8, 0},
+		{"half full, little above F", 0.5, 11, 1, 1, 0},
 		{"full, below F", 1, 9, 0, 0, 0},
 		{"full, known delay", 1, 100, length / each, length / each, 50_000},
-		{"full, above F, known delay", 1, 13, 1, length / each / 4, 50_000},
-		{"overflows in 160 us, known delay", 0.7, 100, 1, length / each / 2, 50_000},
+		{"full, above F, known delay", 1, 13, 1, length / each / 10, 50_000},
+		{"half full, known delay", 0.5, 100, 8, length / each / 3, 50_000},
+		{"nearly full, known delay", 0.99, 100, length / each / 8, length / each / 2, 50_000},
 	} {
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Surplus: gigabit}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
@@ -253,7 +189,7 @@ func TestOverflow(t *testing.T) {
 		sent := 0
 		for range length / each {
 			c.Now += each
-			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s, 1) {
+			if f.Over(c.Fair) && f.CNP(at(&c, &f), &s) {
 				f.SentCNP(&c, &s, 1)
 				sent++
 			}
@@ -270,7 +206,7 @@ func TestEachAlphaTimer(t *testing.T) {
 		const capacity = 62_500_000
 		each := rapid.Int64Range(64, 980).Draw(t, "ns between packets")
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Drained: 1, Now: rapid.Int64Range(1, 1<<50).Draw(t, "now"), Fair: gigabit, Depth: capacity, Patience: 2_048_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: rapid.Int64Range(1, 1<<50).Draw(t, "now"), Fair: gigabit, Depth: capacity}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
@@ -281,7 +217,7 @@ func TestEachAlphaTimer(t *testing.T) {
 		for range 500 {
 			c.Now += each
 			f.Add(c.Now, 4096)
-			if c.Rate = f.Rate(); !f.Over(c.Fair) || !f.CNP(&c, &s, 1) {
+			if c.Rate = f.Rate(); !f.Over(c.Fair) || !f.CNP(&c, &s) {
 				continue
 			}
 			if f.SentCNP(&c, &s, 1); last != 0 && c.Now-last > 1000 {

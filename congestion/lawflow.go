@@ -128,18 +128,17 @@ func (f *LawFlow) Released() { f.limit, f.before = 0, 0 }
 
 // LawState is what a decision about a flow depends on besides the flow and its sender.
 type LawState struct {
-	Law      *Law
-	Now      int64 // ns
-	Fair     float64
-	Depth    float64
-	Space    float64 // bytes until a CNP too few is worse than one too many
-	Drained  float64 // of Law.Drained
-	Grows    bool    // the queue grows on although senders above their share were asked
-	Loop     int64   // delay of the control loop, ns; 0: not known
-	Patience int64   // of Patience
-	Polled   int64   // time between two polls of the port, ns
-	Rate     float64 // of the flow, or if it is too slow for that, of all such flows of its sender
-	Slow     int64   // time for which the sender has had such flows, ns
+	Law     *Law
+	Now     int64 // ns
+	Fair    float64
+	Depth   float64
+	Space   float64 // bytes until a CNP too few is worse than one too many
+	Drained float64 // of Law.Drained
+	Surplus float64 // by how much more arrives than the line takes, once the CNPs in flight have had their effect
+	Loop    int64   // delay of the control loop, ns; 0: not known
+	Polled  int64   // time between two polls of the port, ns
+	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
+	Slow    int64   // time for which the sender has had such flows, ns
 }
 
 // Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
@@ -157,26 +156,25 @@ const (
 	lawWindowAll     = 30_000                   // ns between an effect and its measurement
 	lawWindowPackets = 1.5 * windowLeast * 4096 // the same in bytes, if a window takes longer
 	lawWindowMost    = 100_000                  // ns, the same at most: one that lasts is seen to be slower before it ends
-	lawFull          = 0.75                     // of its capacity: the queue is nearly full
 	lawAhead         = 1.1                      // times F, a limit from which on it is lowered before it has had an effect
 	lawFellBy        = 0.8                      // of a rate: below that it has fallen
 	lawPacket        = 4096                     // bytes of a packet
 	lawFar           = 2                        // times F: a rate that a CNP doesn't bring below F
+	lawRoom          = 1.0 / 16                 // of the space in the queue, which may be used up so that CNPs come one at a time
+	lawPatience      = 4                        // times the spacing of a sender's CNPs, the longest wait for the effect of one: a short spacing shows that it comes back sooner
 )
 
-// CNP decides whether a flow above F is due a CNP. The farther the rate that its sender is expected to have is above its bound, the closer together they come.
-func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
+// CNP decides whether a flow above F is due a CNP. A CNP too many costs throughput until the NIC has come back, one too few needs room in the queue. So as long as there is room, CNPs come
+// one at a time; else the closer together, the farther the rate that the sender is expected to have is above its bound.
+func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
-	overflows := f.overflows(c, s)
-	n := f.flying(c, s)
-	expected := c.expected(s, n)
-	over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
-	if over <= 1 && !overflows {
-		return false
-	}
 	spacing := int64(lawSpacingLeast)
-	if hidden := s.delay(c) == 0 && n > 0 && expected > c.Rate; !hidden && !overflows {
-		spacing = max(int64(float64(s.Spacing)*s.vary(flow)/(over*over*over)), lawSpacingLeast)
+	if urgent := c.Space == 0 && c.Rate > lawFar*c.Fair; !urgent {
+		over := min(c.Rate, c.expected(s, f.flying(c, s))) / s.bound(c, float32(c.Rate))
+		if over <= 1 {
+			return false
+		}
+		spacing = max(int64(float64(s.Spacing)/over), c.patience(s), spacing)
 	}
 	if spacing == lawSpacingLeast {
 		spacing -= 1<<tickShift + int64(lawPacket/c.Rate) // the next packet may come too late
@@ -188,16 +186,16 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender, flow uint32) bool {
 	return true
 }
 
-// overflows reports whether each flow above F gets as many CNPs as can matter. While the loop's delay isn't known: if the queue is nearly full, or would overflow before CNPs can
-// have an effect, if the other flows exceed F as this one does. Once it is known: if no space is left, and one more CNP doesn't bring the flow below F.
-func (f *LawFlow) overflows(c *LawState, s *LawSender) bool {
-	left := c.Space
-	over := c.Rate / c.Fair
-	if s.delay(c) > 0 {
-		return left == 0 && over > lawFar
-	}
-	return left < (1-lawFull)*(c.Depth+left) && over > lawDeeply || left < (over-1)*c.Law.Line*lawPatience
+// patience is the time for which the next CNP to a flow waits for the effect of the last one to be seen, ns, as far as the queue has room. If all flows exceed F as this one does,
+// and get a CNP each so many ns, so much more arrives than the line takes until they are at F: ns * (rate - line) / -ln(1 - effect).
+func (c *LawState) patience(s *LawSender) int64 {
+	more := (max(c.Rate/c.Fair, lawOver) - 1) * c.Law.Line
+	room := lawRoom * c.Space * -math.Log1p(-float64(s.Effect))
+	return int64(min(room/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
 }
+
+// Promised is the rate by which the sender of a flow will be slower once a CNP that is sent now has had its effect.
+func (c *LawState) Promised(s *LawSender) float64 { return c.Rate * float64(s.Effect) }
 
 // expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
 // their part of the line.
@@ -238,7 +236,6 @@ func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 		f.sent, f.before, f.limit = f.sent+uint32(unseen>>tickShift), f.limit, 0
 	}
 	f.limit++
-	s.sent++
 }
 
 // Reduce returns the percentage by which the sender of a flow above F is to reduce its rate, 0 if it isn't to be asked now. It knows what

@@ -1,10 +1,6 @@
 package congestion
 
-import (
-	"math"
-
-	"github.com/cnpgate/cnpgate/internal/keyhash"
-)
+import "math"
 
 // LawSender is what the law has learned of a sender, from notifications to it and the rates that follow. The zero LawSender has learned nothing.
 type LawSender struct {
@@ -26,7 +22,6 @@ type LawSender struct {
 	since    int64   // ns
 	known    uint32  // when `together` was first known, ticks; 0: never
 	spaced   uint32  // when the spacing was adjusted, ticks
-	sent     uint32  // CNPs
 }
 
 const (
@@ -41,6 +36,7 @@ const (
 	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times its bound becomes an x-th, at most
 	lawSpacingLoops = 8         // the same of a flow above it, in times until the effect of a CNP is seen
 	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
+	lawUnknownDelay = 2_000_000 // ns in which the effect of a CNP is seen while that isn't known
 	mostBlind       = 4
 	lawWatchMost    = 20_000_000
 	lawLoopMost     = 5_000_000 // ns, of the loop's delay: it is within a data centre, and a NIC's reaction is a part of it
@@ -83,19 +79,13 @@ func (s *LawSender) others(now int64, rate float32) bool {
 	return s.several(rate) && now-s.since <= 2*lawWindow
 }
 
-// bound is the rate above which a flow of the sender gets CNPs. A CNP halves the rate of a NIC, some of which need 100 ms to come back: so a queue isn't drained by
-// CNPs to senders that have their share of the line, unless it grows on. One that has several flows above F slows down in smaller steps.
+// bound is the rate above which a flow of the sender gets CNPs. While a queue drains, F is as much as lawLeastTarget below the senders' share. A CNP halves the rate of a NIC, some of
+// which need 100 ms to come back: so a sender that is no farther above F gets one only if the queue would grow without it. One that has several flows above F slows down in smaller steps.
 func (s *LawSender) bound(c *LawState, rate float32) float64 {
-	if c.Grows || s.several(rate) {
+	if c.Surplus > 0 || s.several(rate) {
 		return c.Fair
 	}
-	return c.Lasting()
-}
-
-// vary is a factor of the spacing, 0.25 to 1.75, which is another one for each CNP. Else all senders of an incast, which begin together, would get the one too many together that
-// brings them below F.
-func (s *LawSender) vary(flow uint32) float64 {
-	return 0.25 + 1.5*float64(uint32(keyhash.Fold(uint64(s.sent)<<32|uint64(flow), 0x9e3779b97f4a7c15)))/(1<<32)
+	return c.Fair / lawLeastTarget
 }
 
 // Closest reports whether CNPs to it come as close together as they can have an effect.
@@ -117,12 +107,12 @@ func (s *LawSender) wait(c *LawState) int64 {
 }
 
 // unseen is the time for which the effect of a CNP can't be seen in a flow of a rate, ns: the loop's delay, and a window of the flow. While the delay isn't known, it is long, so that
-// no more CNPs are sent than are needed, but short for senders on which CNPs seem to have no effect.
+// no more CNPs are sent than are needed.
 func (s *LawSender) unseen(c *LawState, rate float64) int64 {
 	if d := s.delay(c); d > 0 {
 		return d + min(max(lawWindowAll, int64(lawWindowPackets/rate)), lawWindowMost) + c.polled()
 	}
-	return c.Patience
+	return lawUnknownDelay
 }
 
 // afterResume is the rate of a sender after an unconditional Resume, which adds at most half of its line rate (draft-tian 9).

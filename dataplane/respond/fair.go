@@ -17,7 +17,9 @@ type fairClass struct {
 	loop     atomic.Int64          // delay of the control loop, ns: the median of `delays`
 	delays   [3]atomic.Int64       // that of the last three senders of which one was measured
 	learned  atomic.Uint32         // number of these senders
-	patience atomic.Int64          // of congestion.Patience
+	depth    atomic.Uint64         // of the queue at the last update, the bits of a float64
+	growing  atomic.Uint64         // Growth.Rate of the queue up to then, the bits of a float64
+	promised atomic.Uint64         // Growth.Promised, the bits of a float64
 	until    atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
 	share    atomic.Pointer[Share] // what other gateways do at the bottleneck
 	flows    atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of senders that obey
@@ -38,6 +40,30 @@ func (s *Shared) FairRate(port, class int) float64 {
 }
 
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
+
+// growth is how fast the queue grows.
+func (f *fairClass) growth() congestion.Growth {
+	return congestion.Growth{Rate: math.Float64frombits(f.growing.Load()), Promised: math.Float64frombits(f.promised.Load())}
+}
+
+// promise adds the rate by which the sender of a CNP will be slower.
+func (f *fairClass) promise(rate float64) {
+	for old := f.promised.Load(); !f.promised.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+rate)); old = f.promised.Load() {
+	}
+}
+
+// grown takes the queue's depth a time (ns) after the last one.
+func (f *fairClass) grown(elapsed int64, depth float64) {
+	deeper := depth - math.Float64frombits(f.depth.Swap(math.Float64bits(depth)))
+	for {
+		old := f.promised.Load() // other workers add to it
+		next := congestion.Growth{Promised: math.Float64frombits(old)}.Next(elapsed, deeper, f.loop.Load())
+		if f.promised.CompareAndSwap(old, math.Float64bits(next.Promised)) {
+			f.growing.Store(math.Float64bits(next.Rate))
+			return
+		}
+	}
+}
 
 // learnDelay takes the first delay of the control loop that was measured of a sender, ns. The loop's delay is the median of three, of two the shorter one, so that once
 // there are three senders, what one of them says of its own changes little for the others.
@@ -87,18 +113,13 @@ func NewShared(ports, workers int) *Shared {
 }
 
 // updateFair computes the next F of a class, if it is due and no other worker does.
-func (l *Law) updateFair(t *turn, depth, space float64) {
+func (l *Law) updateFair(t *turn, depth float64) {
 	s, p, class, now, at := t.own, &t.policy.Law, t.shared, l.Now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		t.part.senders.Store(math.Float64bits(s.windows / float64(max(elapsed, lawEpoch))))
 		s.epoch, s.largest, s.windows = now, [2]float64{0, s.largest[0]}, 0
-		if s.grown++; depth <= s.depth || !p.Long(depth) {
-			s.grown = 0
-		}
-		s.depth = depth
 	}
 	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
-	s.patience.Update(p, now, depth, space, class.loop.Load())
 	in := congestion.Inflow{Elapsed: now - at}
 	sum, paused := uint64(0), int64(0)
 	for worker := range l.all {
@@ -123,5 +144,5 @@ func (l *Law) updateFair(t *turn, depth, space float64) {
 		class.rate.Store(math.Float64bits(class.next(p, t.share, in, depth)))
 	}
 	class.counted.Store(sum)
-	class.patience.Store(s.patience.NS)
+	class.grown(in.Elapsed, depth)
 }

@@ -23,17 +23,13 @@ type lawState struct {
 	largest  [2]float64 // in this epoch, and in the one before
 	windows  float64    // of senders, which have ended in this epoch, ns
 	epoch    int64      // when this one began, ns
-	depth    float64    // at its beginning
-	grown    int        // epochs so far in each of which the queue grew
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
-	patience congestion.Patience
 }
 
 const (
 	lawEpoch = 500_000    // ns
-	lawGrown = 4          // epochs: longer than senders need to react, or a queue to overflow by what comes before that
 	lawIdle  = 10_000_000 // ns after which rates are no longer measured at a short queue, and F begins anew
 )
 
@@ -123,10 +119,10 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		return 0
 	}
 	left := float64(l.Egress[r.Out].Classes[r.Class].Space(policy.Queue))
-	l.updateFair(&t, depth, min(left, max(p.Full-depth, 0)))
+	l.updateFair(&t, depth)
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Loop: t.shared.loop.Load(), Patience: t.shared.patience.Load(), Polled: s.interval,
-		Grows: s.grown >= lawGrown,
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Surplus: t.shared.growth().Surplus(), Loop: t.shared.loop.Load(),
+		Polled: s.interval,
 	}
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
 	if notifies {

@@ -67,11 +67,11 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		}
 		asked = d.Parameter > pauseIgnored // a sender that pauses is never so far ahead; its rate between pauses doesn't fall
 	case packet.ByCut:
-		if !f.CNP(&t.LawState, s, uint32(x)) {
+		if !f.CNP(&t.LawState, s) {
 			break
 		}
 		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.shared.fair()) {
-			f.SentCNP(&t.LawState, s, uint32(x)) // its effect is to be expected here, too
+			t.sentCNP(f, s, x) // its effect is to be expected here, too
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
 		}
@@ -80,7 +80,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 			return false
 		}
 		asked, closest = true, s.Closest()
-		f.SentCNP(&t.LawState, s, uint32(x))
+		t.sentCNP(f, s, x)
 	}
 	if asked && !n.Note.Observed {
 		watched, rate := uint32(x), t.Rate
@@ -90,6 +90,14 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		e.reaction.Notified(c.Now, watched, rate, closest, t.Loop)
 	}
 	return !e.reaction.Brakes(c.Now)
+}
+
+// sentCNP records that a CNP was sent.
+func (t *turn) sentCNP(f *lawFlow, s *congestion.LawSender, x flowtable.Index) {
+	promised := t.Promised(s)
+	t.Surplus -= promised
+	t.shared.promise(promised)
+	f.SentCNP(&t.LawState, s, uint32(x))
 }
 
 // resume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
