@@ -35,8 +35,7 @@ const (
 	lawSpacingMost  = 1_000_000 // ns
 	lawSpacingTime  = 1_000_000 // ns in which the spacing of a flow at x times its bound becomes an x-th, at most
 	lawSpacingLoops = 8         // the same of a flow above it, in times until the effect of a CNP is seen
-	lawUnknownWait  = 200_000   // ns until a rate may be asked for again while the loop's delay isn't known
-	lawUnknownDelay = 2_000_000 // ns in which the effect of a CNP is seen while that isn't known
+	lawUnknownDelay = 200_000   // ns in which a request is to have its effect while the loop's delay isn't known
 	mostBlind       = 4
 	lawWatchMost    = 20_000_000
 	lawLoopMost     = 5_000_000 // ns, of the loop's delay: it is within a data centre, and a NIC's reaction is a part of it
@@ -103,11 +102,10 @@ func (s *LawSender) wait(c *LawState) int64 {
 	if d := s.delay(c); d > 0 {
 		return (d+lawWindow)*3/2 + c.polled()
 	}
-	return lawUnknownWait<<s.blind + c.polled()
+	return lawUnknownDelay<<s.blind + c.polled()
 }
 
-// unseen is the time for which the effect of a CNP can't be seen in a flow of a rate, ns: the loop's delay, and a window of the flow. While the delay isn't known, it is long, so that
-// no more CNPs are sent than are needed.
+// unseen is the time for which the effect of a CNP can't be seen in a flow of a rate, ns: the loop's delay, and a window of the flow.
 func (s *LawSender) unseen(c *LawState, rate float64) int64 {
 	if d := s.delay(c); d > 0 {
 		return d + min(max(lawWindowAll, int64(lawWindowPackets/rate)), lawWindowMost) + c.polled()
