@@ -228,6 +228,9 @@ func (f *fit) response(p *health.Packet, before uint32) {
 	}
 	f.stuck.repeats = f.stuck.repeats || ahead(p.PSN, before) <= 0
 	a, ok := f.requester.sent(p.PSN)
+	if r := f.requester; !ok && r.waits && p.PSN == before { // what comes again is acknowledged as the latest that has come (9.7.5.1.2), though that passed before the capture
+		a, ok = &r.back[(r.stuck-1)%uint32(len(r.back))], true
+	}
 	if !ok {
 		if f.requester.soon(p.PSN) {
 			if f.early++; f.early == 1 {

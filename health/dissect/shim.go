@@ -11,20 +11,25 @@ const (
 	vnTag      = 0x8926 // IEEE 802.1BR's predecessor: 4 octets
 	metadata   = 0x8909 // Cisco Meta Data, with the security group tag: 6 octets
 	eTag       = 0x893f // IEEE 802.1BR: 6 octets
-	timestamps = 0xd28b // Arista: a subtype, a version, and a time of 48 or 64 bits
+	timestamps = 0xd28b // Arista: a subtype, a version with that of the hardware in the lowest 4 bits, and a time of 48 or 64 bits
 	backbone   = 0x88e7 // IEEE 802.1ah: 4 octets, then a whole frame
 	fabricPath = 0x8903 // Cisco: 2 octets, then a whole frame
 	dsa        = 0xdada // of a switch that Linux runs on: 2 octets of zero, then the tag of 4 octets
 	pppoe      = 0x8864 // RFC 2516 4: 6 octets, the protocol of PPP in 2, then its packet
 	trill      = 0x22f3 // RFC 6325 3: 6 octets with the number of words of options that follow, then a whole frame
+	macsec     = 0x88e5 // IEEE 802.1AE 9.3: 6 octets, of which the first one has flags, and 8 more if SC is set
+	oldTag1    = 0x9200 // VLAN tags of switches from before IEEE 802.1ad
+	oldTag2    = 0x9300
 )
 
 // behindShim is the frame without such a header; where MAC addresses would be stands something else, which doesn't matter.
 func (r *Reader) behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
-	const etherTypeLen, timeVersion, time48 = 2, 4, 0x20
+	const etherTypeLen, timeVersion, time48 = 2, 4, 2
 	at := packet.EthernetLen - etherTypeLen + packet.VLANTagLen*int(p.Tags) // of its EtherType
 	before := at - (packet.EthernetLen - etherTypeLen)
 	switch p.EtherType {
+	case oldTag1, oldTag2:
+		return from(b, length, before+packet.VLANTagLen)
 	case vnTag:
 		return from(b, length, before+etherTypeLen+4)
 	case metadata, eTag, dsa:
@@ -33,10 +38,15 @@ func (r *Reader) behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, 
 		if at+timeVersion+etherTypeLen > len(b) {
 			return nil, 0, false
 		}
-		if binary.BigEndian.Uint16(b[at+timeVersion:]) == time48 {
+		if binary.BigEndian.Uint16(b[at+timeVersion:])>>4 == time48 {
 			return from(b, length, before+etherTypeLen+4+6)
 		}
 		return from(b, length, before+etherTypeLen+4+8)
+	case macsec:
+		const sc, encrypted, tag, channel = 0x20, 0x0c, 6, 8
+		if flags := at + etherTypeLen; flags < len(b) && b[flags]&encrypted == 0 {
+			return from(b, length, before+etherTypeLen+tag+int(b[flags]&sc)/sc*channel)
+		}
 	case backbone:
 		return from(b, length, at+etherTypeLen+4)
 	case fabricPath:
@@ -58,7 +68,7 @@ func (r *Reader) behindShim(b []byte, length uint32, p *packet.Parsed) ([]byte, 
 // opaque are encapsulations that aren't read, and may hide RDMA, by EtherType, by IP protocol, and by UDP destination port.
 var (
 	opaqueUDP = map[uint16]string{6343: "sFlow samples", 37008: "TZSP"}
-	opaque    = map[uint16]string{0x8863: "PPPoE", pppoe: "PPPoE", 0x88e5: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
+	opaque    = map[uint16]string{0x8863: "PPPoE", pppoe: "PPPoE", macsec: "MACsec", backbone: "MAC-in-MAC", 0x894f: "NSH", vnTag: "VN-Tag", metadata: "Cisco Meta Data", timestamps: "Arista time stamps",
 		eTag: "802.1BR E-TAG", dsa: "DSA tag", fabricPath: "FabricPath", trill: "TRILL"}
 
 	// otherRDMA are transports of RDMA by UDP destination port.
