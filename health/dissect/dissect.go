@@ -299,6 +299,8 @@ const (
 	everflow = 0x8949
 
 	erspan2Len, erspan3Len, subHeaderLen, everflowLen = 8, 12, 8, 22
+
+	erspan3Packet = 2 // frame type (FT): an IP packet
 )
 
 // behindGRE is the frame, or the IP packet, that a mirror has put behind a GRE header. ERSPAN I has no header of its own, and no sequence number; some switches omit
@@ -318,39 +320,33 @@ func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, u
 		if b[at+erspan3Len-1]&1 != 0 { // O: a platform specific sub-header follows
 			header += subHeaderLen
 		}
+		if inner, n, ok := from(b, length, at+header); ok && b[at+erspan3Len-2]>>2&0x1f == erspan3Packet {
+			return r.asFrame(inner, n)
+		}
 	case h.Type == everflow: // NVIDIA's switches
 		header = everflowLen
 	case h.Type != erspan12:
 		return nil, 0, false
 	}
 	for _, skip := range [...]int{header, 0} {
-		if inner, n, ok := r.either(b, length, at+skip); ok {
+		if inner, n, ok := from(b, length, at+skip); ok && isFrame(inner) {
 			return inner, n, true
 		}
 	}
 	return nil, 0, false
 }
 
-// either is the frame or the IP packet at an offset.
-func (r *Reader) either(b []byte, length uint32, at int) ([]byte, uint32, bool) {
-	inner, n, ok := from(b, length, at)
-	switch {
-	case !ok:
-	case isPacket(inner):
-		return r.asFrame(inner, n)
-	case isFrame(inner):
-		return inner, n, true
-	}
-	return nil, 0, false
-}
-
-// behindDatagram is what a router or a switch has put into a datagram behind a header of 8 octets: Juniper's mirror, or Cisco's ACI, whose header is almost VXLAN's.
-// These ports are no tunnels to the domain filter, as clients may have them.
+// behindDatagram is the frame, or the IP packet, that a router or a switch has put into a datagram behind a header of 8 octets: Juniper's mirror, or Cisco's ACI, whose
+// header is almost VXLAN's. These ports are no tunnels to the domain filter, as clients may have them.
 func (r *Reader) behindDatagram(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
 	const jmirror, aci, headerLen = 30030, 48879, 8
 	for _, port := range [...]uint16{jmirror, aci} {
-		if at := packet.UDPTo(b, p, port); at != 0 {
-			return r.either(b, length, at+packet.UDPLen+headerLen)
+		at := packet.UDPTo(b, p, port)
+		if inner, n, ok := from(b, length, at+packet.UDPLen+headerLen); at != 0 && ok {
+			if isPacket(inner) {
+				return r.asFrame(inner, n)
+			}
+			return inner, n, isFrame(inner)
 		}
 	}
 	return nil, 0, false

@@ -118,6 +118,8 @@ func TestRead(t *testing.T) {
 	}
 	erspan3sub := mirrored(greSequence, erspan3, 4+erspan3Len+subHeaderLen, send)
 	erspan3sub[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-1] = 1 // O
+	erspan3ip := mirrored(greSequence, erspan3, 4+erspan3Len, send[packet.EthernetLen:])
+	erspan3ip[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-2] = 2 << 2 // FT
 	shim := func(etherType uint16, n int) []byte {                     // behind a VLAN tag, in front of another one
 		b := binary.BigEndian.AppendUint16(tags(1)[:16], etherType)
 		b = append(b, make([]byte, n)...)
@@ -154,7 +156,7 @@ func TestRead(t *testing.T) {
 		{name: "TZSP", frame: overlay(37008, []byte{1, 1, 0, 1, 0, 10, 1, 99, 1}, send), whole: true},
 		{name: "Everflow 0x8949", frame: mirrored(0, everflow, everflowLen, send), whole: true},
 		{name: "Everflow 0x8949 without a header", frame: mirrored(0, everflow, 0, send), whole: true},
-		{name: "ERSPAN III of a packet", frame: mirrored(greSequence, erspan3, 4+erspan3Len, send[packet.EthernetLen:]), whole: true},
+		{name: "ERSPAN III of a packet", frame: erspan3ip, whole: true},
 		{name: "GRE with unused bits", frame: mirrored(0x0128, erspan12, 0, send), whole: true},
 		{name: "Juniper's mirror", frame: overlay(30030, make([]byte, 8), send[packet.EthernetLen:]), whole: true},
 		{name: "Cisco ACI", frame: overlay(48879, []byte{0xc8, 0x80, 0x40, 2, 0, 0, 77, 0}, send), whole: true},
