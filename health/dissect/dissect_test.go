@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 	erspan3sub[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-1] = 1 // O
 	erspan3ip := mirrored(greSequence, erspan3, 4+erspan3Len, send[packet.EthernetLen:])
 	erspan3ip[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-2] = 2 << 2 // FT
-	shim := func(etherType uint16, n int) []byte {                     // behind a VLAN tag, in front of another one
+	shim := func(etherType uint16, n int) []byte {                         // behind a VLAN tag, in front of another one
 		b := binary.BigEndian.AppendUint16(tags(1)[:16], etherType)
 		b = append(b, make([]byte, n)...)
 		if n == 10 {
