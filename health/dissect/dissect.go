@@ -185,8 +185,7 @@ func look(b []byte, length uint32, p *packet.Parsed) {
 func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (inner []byte, n uint32, ok bool) {
 	switch {
 	case p.Kind == packet.Other && p.Tags == packet.MaxTags && isTag(p.EtherType):
-		// The frame goes on with its third tag. What stands where the MAC addresses would doesn't matter.
-		return from(b, length, packet.VLANTagLen*packet.MaxTags)
+		return r.without(b, length, packet.EthernetLen-2, packet.EthernetLen-2+packet.VLANTagLen*packet.MaxTags) // it goes on with its third tag
 	case p.Kind == packet.Other:
 		if inner, n, ok = r.behindShim(b, length, p); ok {
 			return inner, n, ok

@@ -1,6 +1,7 @@
 package dissect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 
@@ -256,6 +257,9 @@ func TestRead(t *testing.T) {
 			p := o.Parsed
 			if p.Kind != packet.RoCEv2 || p.DestQP != 0x222 || p.PSN != 0x777 || o.Cut {
 				t.Errorf("got QP %#x, PSN %#x, cut %v", p.DestQP, p.PSN, o.Cut)
+			}
+			if macs := o.Frame[:packet.EthernetLen-2]; !bytes.Equal(macs, send[:len(macs)]) && !bytes.Equal(macs, make([]byte, len(macs))) { // none: of an IP packet
+				t.Errorf("its MAC addresses are %x", macs)
 			}
 			if k := p.Tunnel(); k.Kind != c.tunnel || k.ID != c.id {
 				t.Errorf("in tunnel %v %d, want %v %d", k.Kind, k.ID, c.tunnel, c.id)
