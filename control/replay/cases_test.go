@@ -176,6 +176,12 @@ var cases = map[string]answer{
 	"naks_only.pcap":           {verdicts: []string{health.Unexplained}, says: "5 NAKs ask for"},
 	"cm_new_ids.pcap":          {verdicts: []string{health.NoAnswer}, says: "7 requests for a connection"},
 	"marked_by_sender.pcap":    {note: health.NoteAllMarked},
+	// A mirror with a header of its own; nobody resolves a service of datagrams; a capture that begins when packets are sent again and again though they are acknowledged; a
+	// NAK that is lost, too, so that the requester goes back to before what it acknowledges.
+	"everflow22.pcap":   lossy2Of(28, ""),
+	"sidr.pcap":         {verdicts: []string{health.NoAnswer}, says: "UDP port 20000 was sent 6 times"},
+	"begins_stuck.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 18}},
+	"nak_lost_too.pcap": {verdicts: []string{health.LossUpstream, health.AckLoss}, causes: map[string]uint64{"time-out": 128}},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }
