@@ -181,7 +181,7 @@ var cases = map[string]answer{
 	"everflow22.pcap":   lossy2Of(28, ""),
 	"sidr.pcap":         {verdicts: []string{health.NoAnswer}, says: "UDP port 20000 was sent 6 times"},
 	"begins_stuck.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 18}},
-	"nak_lost_too.pcap": {verdicts: []string{health.LossUpstream, health.AckLoss}, causes: map[string]uint64{"time-out": 128}},
+	"nak_lost_too.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 128}},
 }
 
 func byNAK(n uint64) map[string]uint64 { return map[string]uint64{"nak-sequence-error": n} }
