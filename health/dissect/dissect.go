@@ -335,18 +335,21 @@ func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, u
 	return nil, 0, false
 }
 
-// behindDatagram is the frame, or the IP packet, that a router or a switch has put into a datagram behind a header of 8 octets: Juniper's mirror, or Cisco's ACI, whose
-// header is almost VXLAN's. These ports are no tunnels to the domain filter, as clients may have them.
+// behindDatagram is the frame, or the IP packet, that a router or a switch has put into a datagram behind a header of 8 octets, if that is RoCEv2: VXLAN on any port, such
+// as in Cisco's ACI, or Juniper's mirror. To the domain filter these ports are no tunnels: clients may have them.
 func (r *Reader) behindDatagram(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
-	const jmirror, aci, headerLen = 30030, 48879, 8
-	for _, port := range [...]uint16{jmirror, aci} {
-		at := packet.UDPTo(b, p, port)
-		if inner, n, ok := from(b, length, at+packet.UDPLen+headerLen); at != 0 && ok {
-			if isPacket(inner) {
-				return r.asFrame(inner, n)
-			}
-			return inner, n, isFrame(inner)
+	const headerLen = 8
+	inner, n, ok := from(b, length, int(p.L4)+packet.UDPLen+headerLen)
+	var in packet.Parsed
+	switch {
+	case p.Proto != packet.ProtoUDP || !ok:
+	case isPacket(inner):
+		if packet.ParseIP(inner, &in); in.Kind == packet.RoCEv2 {
+			return r.asFrame(inner, n)
 		}
+	case isFrame(inner):
+		look(inner, n, &in)
+		return inner, n, in.Kind == packet.RoCEv2
 	}
 	return nil, 0, false
 }

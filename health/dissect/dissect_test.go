@@ -160,6 +160,7 @@ func TestRead(t *testing.T) {
 		{name: "ERSPAN III of a packet", frame: erspan3ip, whole: true},
 		{name: "GRE with unused bits", frame: mirrored(0x0128, erspan12, 0, send), whole: true},
 		{name: "Juniper's mirror", frame: overlay(30030, make([]byte, 8), send[packet.EthernetLen:]), whole: true},
+		{name: "VXLAN on another port", frame: overlay(65330, vni, tags(1)), whole: true},
 		{name: "Cisco ACI", frame: overlay(48879, []byte{0xc8, 0x80, 0x40, 2, 0, 0, 77, 0}, send), whole: true},
 		{name: "an IP packet in a file that says Ethernet", frame: send[packet.EthernetLen:], whole: true},
 		{name: "ERSPAN II of a frame with three tags", frame: mirrored(greSequence, erspan12, 4+erspan2Len, tags(3)), whole: true},
