@@ -79,7 +79,7 @@ var cases = map[string]answer{
 	"one_refused.pcap":         {verdicts: []string{health.Refused}, says: "1 of 16 requests"},
 	"nvmf_read9.pcap":          {verdicts: []string{health.Refused}, says: "to a READ or atomic once"},
 	"stale_conn.pcap":          {verdicts: []string{health.NoAnswer, health.Refused}, causes: map[string]uint64{"time-out": 280}, says: "to none of 8 transmissions"},
-	"lacp_ack_other_port.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 72, "unknown": 12}, says: "after 7 time-outs in a row"},
+	"lacp_ack_other_port.pcap": {verdicts: []string{health.AckLoss}, causes: map[string]uint64{"time-out": 84}, says: "after 7 time-outs in a row"},
 	"timeout0.pcap":            {says: "1 connections end with a request that was never answered"},
 	"read_hole.pcap":           {verdicts: []string{health.BlackHole}, causes: map[string]uint64{"time-out": 7}, says: "with 2048 bytes"},
 	"cm_no_answer.pcap":        {verdicts: []string{health.NoAnswer}, says: "sent 6 times"},
