@@ -336,13 +336,13 @@ func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, u
 }
 
 // behindDatagram is the frame, or the IP packet, that a router or a switch has put into a datagram behind a header of 8 octets, if that is RoCEv2: VXLAN on any port, such
-// as in Cisco's ACI, or Juniper's mirror. To the domain filter these ports are no tunnels: clients may have them.
+// as in Cisco's ACI, or Juniper's mirror. The headers of known tunnels say what they carry. To the domain filter these ports are no tunnels: clients may have them.
 func (r *Reader) behindDatagram(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
 	const headerLen = 8
 	inner, n, ok := from(b, length, int(p.L4)+packet.UDPLen+headerLen)
 	var in packet.Parsed
 	switch {
-	case p.Proto != packet.ProtoUDP || !ok:
+	case p.Proto != packet.ProtoUDP || packet.TunnelPorts[p.DstPort] != "" || !ok:
 	case isPacket(inner):
 		if packet.ParseIP(inner, &in); in.Kind == packet.RoCEv2 {
 			return r.asFrame(inner, n)
