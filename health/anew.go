@@ -21,7 +21,8 @@ const (
 // begins says whether a request begins another connection of the same QPs. A requester sends again only what isn't acknowledged (IBTA 9.7.5.1.1), and goes on
 // with the next PSN (9.7.2). So a message that begins at another PSN, after a silence in which nothing was outstanding, is of a QP that was connected again if
 // that PSN is farther from the latest one than packets of this requester ever were outstanding, or, if the MSNs can't tell, if many answers to it have passed: they
-// weren't all lost (but for those to a READ: a requester drops all behind one that is missing).
+// weren't all lost (but for those to a READ: a requester drops all behind one that is missing). The latest answer may be lost behind here: then more is outstanding
+// than it seems.
 // What comes again a third time after the same time is sent again after a time-out.
 func (c *Connection) begins(from int, p *Packet) beginning {
 	if p.Time-c.Last >= Silent {
@@ -51,7 +52,7 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		return known
 	case (h.holes.n > 0 || ahead(h.answers.acked, h.next) < 0) && ahead(p.PSN, h.answers.acked) >= 0:
 		return known
-	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read),
+	case begins && h.loose == 0 && h.reads.holes.n == 0 && max(d, -d) > max(h.most, int32(h.psnsOf(p))) && (s == nil || !s.read) && (d > 0 || h.answersTo(p) > 1),
 		d < 0 && !read && h.msn == 0 && h.answersTo(p) >= manyAnswers:
 		if c.Half[from&1^1].sent >= c.woke {
 			return perhaps // what the other end has sent since the silence counts with what was before it

@@ -51,8 +51,8 @@ func (o *episode) causeOf(h *Half) Cause {
 // tell (decide); else it is unknown.
 const undecided = Cause(Causes)
 
-// lost reports whether what the requester waited for before a time-out was lost: an answer passed here, and it had longer to react than it ever takes; or none
-// did, though it was due; or none comes to many tries.
+// lost reports whether what the requester waited for before a time-out was lost: an answer passed here, and it had longer to react than it ever takes, or it had got
+// the one just before: the path would hold up both; or none did, though it was due; or none comes to many tries.
 func (o *episode) lost(h *Half) bool {
 	const late = 2
 	most := o.longestReaction(h)
@@ -62,7 +62,8 @@ func (o *episode) lost(h *Half) bool {
 	case o.beyond == 0 && o.flags&(mayBeImplied|jumped) == mayBeImplied|jumped:
 		return false
 	case o.answer != 0:
-		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer) || o.flags&ofRead == 0 && o.answered != 0 && h.slow(o.at-o.answered)
+		return most != 0 && o.at-o.answer > late*most || h.slow(o.at-o.answer) || o.flags&ofRead == 0 && o.answered != 0 && h.slow(o.at-o.answered) ||
+			o.flags&gotBefore != 0 && h.Episodes[Spurious] == 0 && !h.jumbled()
 	case o.flags&ofRead != 0 && h.clean.n > 0 && o.at-max(o.sent, o.first, o.back) <= h.clean.most*5/4: // an answer may just have come
 		return false
 	case o.answeredTooSeldom(h) && (o.beyond == 0 || !h.obeys(o.at-o.beyond)):

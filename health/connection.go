@@ -137,7 +137,7 @@ func (c *Connection) unheard() bool {
 		if h.flags&(answered|blind|oneWay) != answered || ahead(h.next, h.answers.acked) <= 0 {
 			continue
 		}
-		if latest := h.recent.find((h.next - 1) & packet.PSNMask); h.probes.n > 0 || latest != nil && !latest.asks && !latest.read {
+		if latest := h.recent.find((h.next - 1) & packet.PSNMask); h.probes.n > 0 || latest != nil {
 			return c.How == Idle && c.Paired && c.notCaptured() == 0
 		}
 	}

@@ -30,7 +30,7 @@
 //     caused them, if all was sent again and not just the only answer may have been lost, or one that can't have come to the requester yet;
 //   - answers come in the order of what they answer: only those that precede the answer to something new are compared with what was sent again before that;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
-//     pass out of order), or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
+//     pass out of order), or just behind one that the requester has got, as it goes back to what that left, or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
 //     asked for had just come; or one comes just a round trip after the last of several transmissions;
 //   - the rest is undecided: unknown, unless all of it has something in common. Loss is rare: what seems to be lost again and again, without a NAK, isn't.
 //     If the capture misses frames, or its clocks differ, the cause is unknown.

@@ -76,6 +76,7 @@ const (
 	unforeseen                // no reason for it had passed
 	laterNAK                  // the NAKs since the episode before are for later packets
 	mayBeImplied              // a response, ACK or NAK beyond the first one that is asked for has passed
+	gotBefore                 // the answer just before the one to psn has come to the requester
 )
 
 // sendsAgain counts a request that was sent again. unseen: its first transmission did not pass here. before is when the request before it was sent.
@@ -248,6 +249,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 			o.answer = max(o.answer, h.answers.at)
 		}
 		if m != nil {
+			const together = 64
+			n := h.answers.before(p.PSN)
+			set(gotBefore, n != nil && o.flags&ofRead == 0 && together*(m.at-n.at) < p.Time-m.at)
 			o.passed, o.answered = uint32(h.Responses.Packets)-m.n+1, m.at
 			if o.flags&ofRead != 0 {
 				o.answer = m.at

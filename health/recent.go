@@ -196,6 +196,16 @@ func (a *answers) since(psn uint32) (at int64, ok bool) {
 	return m.at, true
 }
 
+// before is the answer that acknowledges all before a PSN, and no more; nil: there was none, or it isn't known.
+func (a *answers) before(psn uint32) *mark {
+	for i := range a.marks {
+		if m := &a.marks[i]; m.at != 0 && m.acked == psn {
+			return m
+		}
+	}
+	return nil
+}
+
 // mark is the first answer to a PSN; nil if that is too long ago to know.
 func (a *answers) mark(psn uint32) (found *mark) {
 	for i := uint32(1); i <= uint32(len(a.marks)); i++ {

@@ -136,6 +136,9 @@ func noAnswer(c *Connection, i int) (Verdict, bool) {
 	if c.How == GaveUp {
 		evidence += fmt.Sprintf("; the requester has given up (retry count %d exceeded%s)", h.repeat.tries, timeout)
 	}
+	if b := &h.big; b.Passed.data > 0 && b.Passed.data < b.Stuck.data {
+		evidence += fmt.Sprintf("; it has %d bytes of payload, and no packet of more than %d was ever acknowledged", b.Stuck.data, b.Passed.data)
+	}
 	advice := ""
 	switch psn, strange := h.repeat.neverSent(h.base); {
 	case strange:
@@ -221,6 +224,9 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages, and asked to wait for up to %v each time; %d packets were sent again",
 			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], Duration(h.repeat.wait), h.Retransmitted[RNR].Packets),
 		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait, and with an rnr_retry of 7 the requester never gives up",
+	}
+	if c.unheard() {
+		v.Evidence += "; what the requester sent last was never answered, nor sent again"
 	}
 	if 2*h.unpaged > h.RNRNAKs {
 		v.Evidence = fmt.Sprintf("%v asked %d times to wait for up to %v (RNR NAK), most often before a READ, which needs no receive buffer: the pages of its memory weren't there (on-demand paging); "+

@@ -205,10 +205,25 @@ func (d *directed) response(p *health.Packet) {
 		}
 		d.search(p.PSN)
 	}
+	again := d.repeats(p, before)
 	for _, f := range d.fits {
-		f.response(p, before)
+		f.response(p, before, f == again)
 	}
 }
+
+// repeats is the fit of the requester that has gone back last, if a response acknowledges nothing new: what comes again is acknowledged as the latest that has come
+// (IBTA 9.7.5.1.2), also if that passed before the capture.
+func (d *directed) repeats(p *health.Packet, before uint32) (latest *fit) {
+	for _, f := range d.fits {
+		if r := f.requester; p.PSN == before && r.waits && (latest == nil || r.wentBack().at > latest.requester.wentBack().at) {
+			latest = f
+		}
+	}
+	return latest
+}
+
+// wentBack is where, and when, it went back last.
+func (d *directed) wentBack() *asked { return &d.back[(d.stuck-1)%uint32(len(d.back))] }
 
 // search finds, among the requesters that have begun since it did so last, those whose requests a response may answer.
 func (d *directed) search(psn uint32) {
@@ -221,13 +236,16 @@ func (d *directed) search(psn uint32) {
 	d.looked = len(all)
 }
 
-func (f *fit) response(p *health.Packet, before uint32) {
+func (f *fit) response(p *health.Packet, before uint32, again bool) {
 	f.settle()
 	if f.stuck.psn != f.requester.stuck {
 		f.stuck = stuck{f.requester.stuck, before, false}
 	}
 	f.stuck.repeats = f.stuck.repeats || ahead(p.PSN, before) <= 0
 	a, ok := f.requester.sent(p.PSN)
+	if !ok && again {
+		a, ok = f.requester.wentBack(), true
+	}
 	if !ok {
 		if f.requester.soon(p.PSN) {
 			if f.early++; f.early == 1 {
@@ -302,6 +320,9 @@ func (f *fit) inVain() bool {
 	return r.waits && r.tries >= enough && s.psn == r.stuck && !s.repeats && ahead(s.high, s.psn-1) >= 0
 }
 
+// answersNothing reports whether what the responses answer never came.
+func (f *fit) answersNothing() bool { return f.hits == 0 && ahead(f.requester.next, f.firstEarly) <= 0 }
+
 func (f *fit) mean() int64 { return f.delay / int64(max(f.ends, 1)) }
 
 // joined is a pair: the responder's packets are taken as of the requester's VLAN or tunnel, and from the address that it asks.
@@ -320,8 +341,9 @@ func (j *joiner) pairs() (all []joined) {
 				least = min(least, f.mean())
 			}
 		}
+		answers := slices.ContainsFunc(d.fits, func(f *fit) bool { return f.hits > 0 })
 		for _, f := range d.fits {
-			if f.judge(least) {
+			if f.judge(least) && !(answers && f.answersNothing()) {
 				fits = append(fits, f)
 			}
 		}
@@ -342,7 +364,7 @@ func (j *joiner) pairs() (all []joined) {
 			continue
 		}
 		by := byFit
-		few := f.responder.responses-f.before < enoughToFit || f.hits == 0 && ahead(f.requester.next, f.firstEarly) <= 0 // what they answer never came
+		few := f.responder.responses-f.before < enoughToFit || f.answersNothing()
 		if few {
 			by = byOnlyOne
 		}

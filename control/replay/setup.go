@@ -7,7 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// setups are the requests for connections (IBTA 12.6.5), by who asks whom for what, and the QPs of those that were accepted.
+// setups are the requests for connections (IBTA 12.6.5) and for the QPs of services of datagrams (12.11.1), by who asks whom for what, and the QPs of those that were accepted.
 type setups struct {
 	services map[service]*setup
 	open     map[request]*attempt // those that aren't decided
@@ -119,7 +119,7 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 	if !ok {
 		return
 	}
-	if m.Attribute == packet.CMREQ {
+	if m.Attribute == packet.CMREQ || m.Attribute == packet.CMSIDRREQ {
 		s.ask(service{p.Src, p.Dst, m.ServiceID, packet.ScopeOf(0, p).Named().Tenant()}, &m, now)
 		return
 	}
@@ -132,6 +132,8 @@ func (s *setups) note(b []byte, p *packet.Parsed, now int64) {
 		s.leaves(own, packet.ScopeOf(0, p).Named().Tenant())
 	case packet.CMDREP:
 		delete(s.releases, key)
+	case packet.CMSIDRREP: // an answer of any kind
+		delete(s.open, request{p.Dst, p.Src, m.LocalComm})
 	}
 	o := s.open[key]
 	answers := o != nil
@@ -394,10 +396,13 @@ func typed(from, to packet.Addr, which string) []string {
 	return []string{fmt.Sprintf("ping -c 3 %v   # at %v", to.Netip(), from.Netip()), "rdma resource show cm_id " + which}
 }
 
-// serviceName is such as "port 4420", or "service 0x10000000".
+// serviceName is such as "port 4420", "UDP port 4420" of datagrams, or "service 0x10000000".
 func serviceName(id uint64) string {
-	if port := uint16(id); id == packet.ServiceID(packet.ProtoTCP, port) {
+	switch port := uint16(id); id {
+	case packet.ServiceID(packet.ProtoTCP, port):
 		return fmt.Sprintf("port %d", port)
+	case packet.ServiceID(packet.ProtoUDP, port):
+		return fmt.Sprintf("UDP port %d", port)
 	}
 	return fmt.Sprintf("service %#x", id)
 }

@@ -185,20 +185,22 @@ func look(b []byte, length uint32, p *packet.Parsed) {
 func (r *Reader) inside(b []byte, length uint32, p *packet.Parsed, o *Packet) (inner []byte, n uint32, ok bool) {
 	switch {
 	case p.Kind == packet.Other && p.Tags == packet.MaxTags && isTag(p.EtherType):
-		// The frame goes on with its third tag. What stands where the MAC addresses would doesn't matter.
-		return from(b, length, packet.VLANTagLen*packet.MaxTags)
+		return r.without(b, length, packet.EthernetLen-2, packet.EthernetLen-2+packet.VLANTagLen*packet.MaxTags) // it goes on with its third tag
 	case p.Kind == packet.Other:
 		if inner, n, ok = r.behindShim(b, length, p); ok {
 			return inner, n, ok
 		}
-		return r.behindTunnel(b, length, p)
+		if inner, n, ok = r.behindTunnel(b, length, p); !ok && isPacket(b) && lengthOf(b) <= length { // without the link layer that the file says it has
+			return r.asFrame(b, length)
+		}
+		return inner, n, ok
 	case p.Kind == packet.IP && p.L4 == 0:
 		o.Whole = false
 		return r.behindFragment(b, p)
 	case p.Kind != packet.IP || int(p.L4) >= len(b):
 		return nil, 0, false
 	}
-	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTZSP, r.behindTunnel} {
+	for _, take := range [...]func([]byte, uint32, *packet.Parsed) ([]byte, uint32, bool){r.toPort, r.behindGRE, r.behindTZSP, r.behindDatagram, r.behindTunnel} {
 		if inner, n, ok = take(b, length, p); ok {
 			break
 		}
@@ -278,7 +280,7 @@ func (r *Reader) toPort(b []byte, length uint32, p *packet.Parsed) ([]byte, uint
 }
 
 func isTag(etherType uint16) bool {
-	return etherType == packet.EtherTypeCTag || etherType == packet.EtherTypeSTag || etherType == packet.EtherTypeQinQ
+	return etherType == packet.EtherTypeCTag || etherType == packet.EtherTypeSTag || etherType == packet.EtherTypeQinQ || etherType == oldTag1 || etherType == oldTag2
 }
 
 // from is a frame without its first octets.
@@ -295,11 +297,13 @@ const (
 	erspan3  = 0x22eb // ERSPAN III (4.3)
 	everflow = 0x8949
 
-	erspan2Len, erspan3Len, subHeaderLen = 8, 12, 8
+	erspan2Len, erspan3Len, subHeaderLen, everflowLen = 8, 12, 8, 22
+
+	erspan3Packet = 2 // frame type (FT): an IP packet
 )
 
-// behindGRE is the frame that a mirror has put behind a GRE header. ERSPAN I has no header of its own, and no sequence number; some switches omit the header,
-// too, but number the frames. So the header that is due is tried first, and none second.
+// behindGRE is the frame, or the IP packet, that a mirror has put behind a GRE header. ERSPAN I has no header of its own, and no sequence number; some switches omit
+// the header, too, but number the frames. So the header that is due is tried first, and none second.
 func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
 	h, ok := packet.ReadGRE(b, int(p.L4))
 	if !ok || p.Proto != packet.ProtoGRE {
@@ -315,13 +319,37 @@ func (r *Reader) behindGRE(b []byte, length uint32, p *packet.Parsed) ([]byte, u
 		if b[at+erspan3Len-1]&1 != 0 { // O: a platform specific sub-header follows
 			header += subHeaderLen
 		}
-	case h.Type != erspan12 && h.Type != everflow:
+		if inner, n, ok := from(b, length, at+header); ok && b[at+erspan3Len-2]>>2&0x1f == erspan3Packet {
+			return r.asFrame(inner, n)
+		}
+	case h.Type == everflow: // NVIDIA's switches
+		header = everflowLen
+	case h.Type != erspan12:
 		return nil, 0, false
 	}
 	for _, skip := range [...]int{header, 0} {
 		if inner, n, ok := from(b, length, at+skip); ok && isFrame(inner) {
 			return inner, n, true
 		}
+	}
+	return nil, 0, false
+}
+
+// behindDatagram is the frame, or the IP packet, that a router or a switch has put into a datagram behind a header of 8 octets, if that is RoCEv2: VXLAN on any port, such
+// as in Cisco's ACI, or Juniper's mirror. The headers of known tunnels say what they carry. To the domain filter these ports are no tunnels: clients may have them.
+func (r *Reader) behindDatagram(b []byte, length uint32, p *packet.Parsed) ([]byte, uint32, bool) {
+	const headerLen = 8
+	inner, n, ok := from(b, length, int(p.L4)+packet.UDPLen+headerLen)
+	var in packet.Parsed
+	switch {
+	case p.Proto != packet.ProtoUDP || packet.TunnelPorts[p.DstPort] != "" || !ok:
+	case isPacket(inner):
+		if packet.ParseIP(inner, &in); in.Kind == packet.RoCEv2 {
+			return r.asFrame(inner, n)
+		}
+	case isFrame(inner):
+		look(inner, n, &in)
+		return inner, n, in.Kind == packet.RoCEv2
 	}
 	return nil, 0, false
 }
@@ -349,10 +377,20 @@ func (r *Reader) behindTZSP(b []byte, length uint32, p *packet.Parsed) ([]byte, 
 	return nil, 0, false
 }
 
+// isPacket reports whether an IP packet begins here, and no frame: one would be to a group, or from one.
+func isPacket(b []byte) bool {
+	const plain = 0x45
+	return len(b) >= packet.IPv4Len && (b[0] == plain || b[0]>>4 == 6 && b[v6Next] == packet.ProtoUDP)
+}
+
 // isFrame reports whether an Ethernet frame begins here that may hold RDMA.
 func isFrame(b []byte) bool {
 	switch etherType := binary.BigEndian.Uint16(b[packet.EthernetLen-2:]); etherType {
-	case packet.EtherTypeIPv4, packet.EtherTypeIPv6, packet.EtherTypeMPLS, packet.EtherTypeMPLSUp, packet.EtherTypeMACControl, etherTypeRoCEv1:
+	case packet.EtherTypeIPv4:
+		return len(b) > packet.EthernetLen && b[packet.EthernetLen]>>4 == 4
+	case packet.EtherTypeIPv6:
+		return len(b) > packet.EthernetLen && b[packet.EthernetLen]>>4 == 6
+	case packet.EtherTypeMPLS, packet.EtherTypeMPLSUp, packet.EtherTypeMACControl, etherTypeRoCEv1:
 		return true
 	default:
 		return isTag(etherType) || opaque[etherType] != ""

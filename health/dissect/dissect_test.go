@@ -1,6 +1,7 @@
 package dissect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 
@@ -118,7 +119,9 @@ func TestRead(t *testing.T) {
 	}
 	erspan3sub := mirrored(greSequence, erspan3, 4+erspan3Len+subHeaderLen, send)
 	erspan3sub[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-1] = 1 // O
-	shim := func(etherType uint16, n int) []byte {                     // behind a VLAN tag, in front of another one
+	erspan3ip := mirrored(greSequence, erspan3, 4+erspan3Len, send[packet.EthernetLen:])
+	erspan3ip[packet.EthernetLen+packet.IPv4Len+4+4+erspan3Len-2] = 2 << 2 // FT
+	shim := func(etherType uint16, n int) []byte {                         // behind a VLAN tag, in front of another one
 		b := binary.BigEndian.AppendUint16(tags(1)[:16], etherType)
 		b = append(b, make([]byte, n)...)
 		if n == 10 {
@@ -126,6 +129,8 @@ func TestRead(t *testing.T) {
 		}
 		return append(b, tags(1)[12:]...)
 	}
+	aristaJ2, macsecSC := shim(0xd28b, 10), shim(0x88e5, 14)
+	aristaJ2[21], macsecSC[18] = 0x21, 0x20
 	geneve := func(options int, what uint16) []byte {
 		b := []byte{byte(options), 0, byte(what >> 8), byte(what), 0, 0, 77, 0}
 		return append(b, make([]byte, 4*options)...)
@@ -150,7 +155,14 @@ func TestRead(t *testing.T) {
 		{name: "ERSPAN III with a sub-header", frame: erspan3sub, whole: true},
 		{name: "Everflow without a header, numbered", frame: mirrored(greSequence, erspan12, 4, send), whole: true},
 		{name: "TZSP", frame: overlay(37008, []byte{1, 1, 0, 1, 0, 10, 1, 99, 1}, send), whole: true},
-		{name: "Everflow 0x8949", frame: mirrored(0, everflow, 0, send), whole: true},
+		{name: "Everflow 0x8949", frame: mirrored(0, everflow, everflowLen, send), whole: true},
+		{name: "Everflow 0x8949 without a header", frame: mirrored(0, everflow, 0, send), whole: true},
+		{name: "ERSPAN III of a packet", frame: erspan3ip, whole: true},
+		{name: "GRE with unused bits", frame: mirrored(0x0128, erspan12, 0, send), whole: true},
+		{name: "Juniper's mirror", frame: overlay(30030, make([]byte, 8), send[packet.EthernetLen:]), whole: true},
+		{name: "VXLAN on another port", frame: overlay(65330, vni, tags(1)), whole: true},
+		{name: "Cisco ACI", frame: overlay(48879, []byte{0xc8, 0x80, 0x40, 2, 0, 0, 77, 0}, send), whole: true},
+		{name: "an IP packet in a file that says Ethernet", frame: send[packet.EthernetLen:], whole: true},
 		{name: "ERSPAN II of a frame with three tags", frame: mirrored(greSequence, erspan12, 4+erspan2Len, tags(3)), whole: true},
 		{name: "ERSPAN II of VXLAN", frame: mirrored(greSequence, erspan12, 4+erspan2Len, overlay(vxlanPort, vni, send)), tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "VXLAN", frame: overlay(vxlanPort, vni, send), tunnel: packet.VXLAN, id: 77, whole: true},
@@ -164,6 +176,10 @@ func TestRead(t *testing.T) {
 		{name: "Cisco Meta Data", frame: shim(0x8909, 6), whole: true},
 		{name: "Arista's time of 64 bits", frame: shim(0xd28b, 12), whole: true},
 		{name: "Arista's time of 48 bits", frame: shim(0xd28b, 10), whole: true},
+		{name: "Arista's time of 48 bits of J2", frame: aristaJ2, whole: true},
+		{name: "an old tag", frame: shim(0x9200, 2), whole: true},
+		{name: "MACsec in clear text", frame: shim(0x88e5, 6), whole: true},
+		{name: "MACsec in clear text with SC", frame: macsecSC, whole: true},
 		{name: "VN-Tag, cut", frame: shim(0x8926, 4)[:20], reason: Tunnel},
 		{name: "MAC-in-MAC", frame: join(send[:12], []byte{0x88, 0xa8, 0, 100, 0x88, 0xe7, 0, 0, 0, 77}, send), whole: true},
 		{name: "E-TAG", frame: shim(0x893f, 6), whole: true},
@@ -204,7 +220,7 @@ func TestRead(t *testing.T) {
 		{name: "another length than an FPDU's", frame: fpdu(0x41, 0x43, 4), reason: NotRDMA},
 		{name: "Ultra Ethernet", frame: overlay(4793, make([]byte, 16), nil), reason: OtherRDMA},
 		{name: "ESP", frame: join(ethernet(packet.EtherTypeIPv4), ipv4(50, 0, make([]byte, 100)...)), reason: Tunnel},
-		{name: "MACsec", frame: join(ethernet(0x88e5), make([]byte, 100)), reason: Tunnel},
+		{name: "MACsec", frame: join(ethernet(0x88e5), []byte{0x2c}, make([]byte, 100)), reason: Tunnel},
 		{name: "another port", frame: roce(14791, packet.RCSendOnly, make([]byte, 64)...), port: 14791, whole: true},
 		{name: "another port in VXLAN", frame: overlay(vxlanPort, vni, roce(14791, packet.RCSendOnly, make([]byte, 1000)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},
 		{name: "another port in Geneve", frame: overlay(genevePort, geneve(1, 0x6558), roce(14791, packet.RCSendOnly, make([]byte, 64)...)), port: 14791, tunnel: packet.VXLAN, id: 77, whole: true},
@@ -242,6 +258,9 @@ func TestRead(t *testing.T) {
 			p := o.Parsed
 			if p.Kind != packet.RoCEv2 || p.DestQP != 0x222 || p.PSN != 0x777 || o.Cut {
 				t.Errorf("got QP %#x, PSN %#x, cut %v", p.DestQP, p.PSN, o.Cut)
+			}
+			if macs := o.Frame[:packet.EthernetLen-2]; !bytes.Equal(macs, send[:len(macs)]) && !bytes.Equal(macs, make([]byte, len(macs))) { // none: of an IP packet
+				t.Errorf("its MAC addresses are %x", macs)
 			}
 			if k := p.Tunnel(); k.Kind != c.tunnel || k.ID != c.id {
 				t.Errorf("in tunnel %v %d, want %v %d", k.Kind, k.ID, c.tunnel, c.id)

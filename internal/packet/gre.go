@@ -7,7 +7,7 @@ const (
 	greChecksum = 0x8000
 	greKey      = 0x2000
 	greSequence = 0x1000
-	greUnknown  = 0x4fff // routing (RFC 1701), reserved bits, version
+	greUnknown  = 0x4c07 // routing and others of RFC 1701, version; receivers ignore bits 6 to 12 (RFC 2784 2.3)
 	greFieldLen = 4
 )
 

@@ -80,6 +80,7 @@ func encapsulations() (all []encapsulation) {
 	}
 	add("VXLAN", VXLAN, testVNI, true, raw(17), udp(4789, "\x08\x00\x00\x00\x12\x34\x56\x00", whole))
 	add("GRE", GRE, 0, false, raw(47), gre("\x00\x00", "", false))
+	add("GRE with unused bits", GRE, 0, false, raw(47), gre("\x03\xf8", "", false))
 	add("GRE with key", GRE, testKey, false, raw(47), gre("\x20\x00", "\xfe\xdc\xba\x98", false))
 	add("GRE with checksum, key, number", GRE, testKey, false, raw(47), gre("\xb0\x00", "\x12\x34\x00\x00\xfe\xdc\xba\x98\x00\x00\x00\x01", false))
 	add("NVGRE", GRE, testKey, true, raw(47), gre("\x20\x00", "\xfe\xdc\xba\x98", true))
