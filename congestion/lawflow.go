@@ -187,11 +187,10 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 }
 
 // patience is the time for which the next CNP to a flow waits for the effect of the last one to be seen, ns, as far as the queue has room. If all flows exceed F as this one does,
-// and get a CNP each so many ns, so much more arrives than the line takes until they are at F: ns * (rate - line) / -ln(1 - effect).
+// and get a CNP each so many ns, so much more arrives than the line takes until they are at F: ns * (rate - line) / effect, a geometric series.
 func (c *LawState) patience(s *LawSender) int64 {
 	more := (max(c.Rate/c.Fair, lawOver) - 1) * c.Law.Line
-	room := lawRoom * c.Space * -math.Log1p(-float64(s.Effect))
-	return int64(min(room/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
+	return int64(min(lawRoom*c.Space*float64(s.Effect)/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
 }
 
 // Promised is the rate by which the sender of a flow will be slower once a CNP that is sent now has had its effect.
