@@ -124,14 +124,22 @@ func (n Notification) Received() Notification {
 // Slows is how the kind makes a sender slow down; all kinds that are sent do.
 func (n Notification) Slows() Slowing { return kinds[n].slows }
 
-// Formats are the kinds that go to a sender besides the standard CNP, FormatNames their names.
-var Formats, FormatNames = func() (all []Notification, names []string) {
+// Formats are the kinds that go to a sender besides the standard CNP.
+var Formats = func() (all []Notification) {
 	for n := range Notification(SenderNotifications) {
 		if n != StandardCNP {
-			all, names = append(all, n), append(names, n.String())
+			all = append(all, n)
 		}
 	}
-	return all, names
+	return all
+}()
+
+// FormatNames are their names.
+var FormatNames = func() (names []string) {
+	for _, n := range Formats {
+		names = append(names, n.String())
+	}
+	return names
 }()
 
 // Expresses reports whether a notification of the kind can ask for an action.
