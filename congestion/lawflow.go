@@ -164,8 +164,8 @@ const (
 	lawPatience      = 4                        // times the spacing of a sender's CNPs, the longest wait for the effect of one: a short spacing shows that it comes back sooner
 )
 
-// CNP decides whether a flow above F is due a CNP. A CNP too many costs throughput until the NIC has come back, one too few needs room in the queue. So as long as there is room, CNPs come
-// one at a time; else the closer together, the farther the rate that the sender is expected to have is above its bound.
+// CNP decides whether a flow above F is due a CNP. An unneeded CNP costs throughput until the NIC has recovered; a missing CNP makes the queue longer. So while the queue has space, the
+// next CNP waits for the effect of the last one. With less space, the spacing is shorter: the higher the expected rate of the sender, the shorter.
 func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
 	spacing := int64(lawSpacingLeast)
@@ -186,8 +186,8 @@ func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	return true
 }
 
-// patience is the time for which the next CNP to a flow waits for the effect of the last one to be seen, ns, as far as the queue has room. If all flows exceed F as this one does,
-// and get a CNP each so many ns, so much more arrives than the line takes until they are at F: ns * (rate - line) / effect, a geometric series.
+// patience is how long the next CNP to a flow waits for the effect of the last one, ns. It is shorter if the queue has little space: if all flows exceed F by the same factor, and CNPs
+// have this spacing, the queue grows by spacing * (rate - line) / effect bytes until all are at F (a geometric series).
 func (c *LawState) patience(s *LawSender) int64 {
 	more := (max(c.Rate/c.Fair, lawOver) - 1) * c.Law.Line
 	return int64(min(lawRoom*c.Space*float64(s.Effect)/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
