@@ -269,4 +269,5 @@ func (r *Rig) Close(t T) {
 	}
 	r.buffers = nil
 	r.tables.release()
+	runtime.KeepAlive(r.Plane) // or its cleanup may release the tables at the same time, and then unmap what has their addresses next
 }
