@@ -22,9 +22,9 @@ import (
 
 const cases = "../control/replay/testdata/cases/"
 
-// choose gives the page a file, as a person does who chooses it.
-func choose(p *browser.Page, path string) {
-	p.Do(chromedp.SetUploadFiles("#file", []string{path}))
+// choose gives the page the files of a capture, as a person does who chooses them.
+func choose(p *browser.Page, paths ...string) {
+	p.Do(chromedp.SetUploadFiles("#file", paths))
 }
 
 // judged waits until the page shows what is wrong with a file, and the plot.
@@ -36,9 +36,9 @@ func judged(p *browser.Page, name string) {
 type shownVerdict struct{ Name, Subject, Evidence, Advice, Commands string }
 
 // answer is what `replay --health` says of a capture.
-func answer(t *testing.T, path string) (*health.Report, []string) {
+func answer(t *testing.T, paths ...string) (*health.Report, []string) {
 	t.Helper()
-	c, err := replay.Open(path, nil)
+	c, err := replay.OpenAll(paths, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +57,22 @@ func TestDiagnose(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	for i := 0; i < len(files); i += 12*effort.Short + 12*effort.Race + effort.Long {
-		file := files[i]
-		name := filepath.Base(file)
-		r, warnings := answer(t, file)
-		path, err := filepath.Abs(file)
-		if err != nil {
+	for i := range files {
+		if files[i], err = filepath.Abs(files[i]); err != nil {
 			t.Fatal(err)
 		}
-		choose(p, path)
+	}
+	captures := [][]string{files[:3]} // of one capture, as far as the page knows
+	for i := 0; i < len(files); i += 12*effort.Short + 12*effort.Race + effort.Long {
+		captures = append(captures, files[i:i+1])
+	}
+	for _, capture := range captures {
+		name := filepath.Base(capture[0])
+		if len(capture) > 1 {
+			name = strconv.Itoa(len(capture)) + " files"
+		}
+		r, warnings := answer(t, capture...)
+		choose(p, capture...)
 		judged(p, name)
 		got := browser.Eval[struct {
 			Conclusion, Frames        string

@@ -60,9 +60,21 @@ func OpenAll(names []string, progress func(frames int)) (*Capture, error) {
 	return c, nil
 }
 
-// OpenFrom is Open for what is no file of the operating system. It needs no Close.
-func OpenFrom(name string, from io.ReadSeeker) (*Capture, error) {
-	c := &Capture{name: name, files: []*file{{name: name, from: from}}}
+// Source is a file that isn't the operating system's.
+type Source struct {
+	Name string
+	From io.ReadSeeker
+}
+
+// OpenFrom is OpenAll for files that aren't the operating system's. It needs no Close.
+func OpenFrom(sources ...Source) (*Capture, error) {
+	c := &Capture{}
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name)
+		c.files = append(c.files, &file{name: s.Name, from: s.From})
+	}
+	c.name = strings.Join(names, ", ")
 	return c, c.survey(nil)
 }
 

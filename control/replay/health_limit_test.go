@@ -65,7 +65,7 @@ func TestICRCsOfSharedCNPs(t *testing.T) {
 		cnp[len(cnp)-1] ^= 1 // of the ICRC
 		records = append(records, whole(0, at, testkit.RoCE{Src: src, Dst: "10.9.0.9", DestQP: 100, PSN: 1, Size: 100}.Frame()), whole(0, at+1, cnp))
 	}
-	c, err := replay.OpenFrom("shares.pcap", bytes.NewReader(classic(binary.LittleEndian, micro, 1, records...)))
+	c, err := replay.OpenFrom(replay.Source{Name: "shares.pcap", From: bytes.NewReader(classic(binary.LittleEndian, micro, 1, records...))})
 	if err != nil {
 		t.Fatal(err)
 	}

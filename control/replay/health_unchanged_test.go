@@ -80,7 +80,7 @@ func sortedSet(all []string) []string {
 
 func opened(t *testing.T, b []byte) *replay.Capture {
 	t.Helper()
-	c, err := replay.OpenFrom("changed", bytes.NewReader(b))
+	c, err := replay.OpenFrom(replay.Source{Name: "changed", From: bytes.NewReader(b)})
 	if err != nil {
 		t.Fatal(err)
 	}

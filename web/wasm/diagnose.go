@@ -14,8 +14,9 @@ import (
 // file reads a file of the page, of which the browser gives a part at a time: it is never in memory as a whole. Go keeps every object that JavaScript
 // gives it until the next garbage collection, so the parts come in one array. While it waits for a part, the browser can free those before.
 type file struct {
-	parts js.Value // read of (offset, length) puts a part in into, and calls cnpgatePart with its length, or with why it can't be read
+	parts js.Value // read of (number, offset, length) puts a part of a file in into, and calls cnpgatePart with its length, or with why it can't be read
 	into  js.Value
+	n     int // the file's number
 	size  int64
 	at    int64
 }
@@ -41,7 +42,7 @@ func (f *file) Read(b []byte) (int, error) {
 	if length <= 0 {
 		return 0, io.EOF
 	}
-	f.parts.Call("read", f.at, length)
+	f.parts.Call("read", f.n, f.at, length)
 	got := <-parts
 	if got.failed != "" {
 		return 0, errors.New(got.failed)
@@ -60,11 +61,13 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// diagnose judges the RDMA connections of a capture, as `cnpgate replay --health` does.
+// diagnose judges the RDMA connections of a capture in one or several files, as `cnpgate replay --health` does.
 func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
 	var a struct {
-		Name        string
-		Size        int64
+		Files []struct {
+			Name string
+			Size int64
+		}
 		RoCEPort    uint16
 		Connections int
 	}
@@ -72,7 +75,11 @@ func (r *runner) diagnose(argument []byte, from js.Value) (any, error) {
 		return nil, err
 	}
 	r.diagnosis = nil // before memory for the next one is needed
-	c, err := replay.OpenFrom(a.Name, &file{parts: from, into: from.Get("into"), size: a.Size})
+	var sources []replay.Source
+	for n, f := range a.Files {
+		sources = append(sources, replay.Source{Name: f.Name, From: &file{parts: from, into: from.Get("into"), n: n, size: f.Size}})
+	}
+	c, err := replay.OpenFrom(sources...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON, a file's
-// parts for a command that reads one, and two functions: the first is called when the command begins, the second with JSON when it has ended: what is asked
+// Command wasm runs scenarios and reads captures in the page's worker thread: it gives it the function "cnpgate" of a command, its argument in JSON, the
+// parts of files for a command that reads them, and two functions: the first is called when the command begins, the second with JSON when it has ended: what is asked
 // for, or {"error": text}.
 package main
 

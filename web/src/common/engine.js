@@ -37,12 +37,12 @@ export class Engine {
     this.worker.postMessage({ load: true, packed });
   }
 
-  // call may give the engine a file, which it can read later, too. progress is called with {pass, read, size} in bytes while it reads.
-  call(command, argument = {}, progress, file) {
+  // call may give the engine files, which it can read later, too. progress is called with {pass, read, size} in bytes while it reads.
+  call(command, argument = {}, progress, files) {
     const id = ++this.last;
     return new Promise((resolve) => {
       this.calls.set(id, { resolve, progress });
-      this.worker?.postMessage({ id, name: command, argument: JSON.stringify(argument), file });
+      this.worker?.postMessage({ id, name: command, argument: JSON.stringify(argument), files });
     });
   }
 
@@ -51,8 +51,8 @@ export class Engine {
     this.worker?.terminate();
   }
 
-  async json(command, argument, progress, file) {
-    const answer = JSON.parse(await this.call(command, argument, progress, file));
+  async json(command, argument, progress, files) {
+    const answer = JSON.parse(await this.call(command, argument, progress, files));
     if (answer?.error) throw new Error(answer.error);
     return answer;
   }

@@ -10,23 +10,24 @@ let command = 0, pass = 0; // the ID of the command that is carried out, and how
 
 const most = 1 << 20; // bytes: of a part
 
-// partsOf gives the engine parts of a file in one array, and tells the page how much was read. The engine reads a file several times, from the start each time.
-const partsOf = (file) => {
-  const into = new Uint8Array(most);
-  let said = 0;
-  const read = async (offset, length) => {
-    if (offset === 0) pass++;
+// partsOf gives the engine parts of files in one array, and tells the page how much was read. The engine reads each file several times, from the start each time.
+const partsOf = (files) => {
+  const into = new Uint8Array(most), size = files.reduce((sum, file) => sum + file.size, 0);
+  let said = 0, begun = 0, done = 0; // files that were begun; bytes that were read in this pass
+  const read = async (number, offset, length) => {
+    if (offset === 0 && begun++ % files.length === 0) [pass, done] = [pass + 1, 0];
     const now = performance.now();
     if (now - said >= often) {
       said = now;
-      self.postMessage({ id: command, progress: { pass, read: offset, size: file.size } });
+      self.postMessage({ id: command, progress: { pass, read: Math.min(done, size), size } });
     }
     try {
-      const part = new Uint8Array(await file.slice(offset, offset + Math.min(length, most)).arrayBuffer());
+      const part = new Uint8Array(await files[number].slice(offset, offset + Math.min(length, most)).arrayBuffer());
       into.set(part);
+      done += part.length;
       self.cnpgatePart(part.length, "");
     } catch (error) {
-      self.cnpgatePart(0, `the file can't be read: ${error.message}`);
+      self.cnpgatePart(0, `${files[number].name} can't be read: ${error.message}`);
     }
   };
   return { into, read };
@@ -34,7 +35,7 @@ const partsOf = (file) => {
 
 self.ready = () => {
   // The engine answers one command after the other.
-  run = ({ id, name, argument, file }) => self.cnpgate(name, argument, file && partsOf(file), () => ([command, pass] = [id, 0]), (text) => self.postMessage({ id, text }));
+  run = ({ id, name, argument, files }) => self.cnpgate(name, argument, files && partsOf(files), () => ([command, pass] = [id, 0]), (text) => self.postMessage({ id, text }));
   waiting.forEach((message) => run(message));
   waiting = [];
 };

@@ -30,25 +30,27 @@ const busy = (is) => {
   byId("choose").hidden = is;
 };
 
-// diagnose reads a file, and shows what is wrong.
-const diagnose = async (file) => {
+// diagnose reads a capture, in one file or several, and shows what is wrong.
+const diagnose = async (files) => {
+  const names = files.length === 1 ? files[0].name : `${files.length} files`, size = files.reduce((sum, file) => sum + file.size, 0);
   if (!engine?.worker) start();
   if (!engine?.worker) return; // start has said why
   const mine = engine;
   say("");
   busy(true);
   byId("result").replaceChildren();
-  setText(byId("doing"), `Reading ${file.name} (${format.bytes(file.size)})`);
+  setText(byId("doing"), `Reading ${names} (${format.bytes(size)})`);
   byId("progress").value = 0;
   document.title = "What is wrong with my RDMA?";
-  const progress = ({ pass, read, size }) => {
+  const progress = ({ pass, read }) => {
     byId("progress").value = (pass - 1 + read / Math.max(size, 1)) / Math.max(passes, pass);
-    setText(byId("doing"), `Reading ${file.name} (${format.bytes(file.size)}), for the ${["first", "second", "third"][pass - 1] ?? pass + "th"} time`);
+    setText(byId("doing"), `Reading ${names} (${format.bytes(size)}), for the ${["first", "second", "third"][pass - 1] ?? pass + "th"} time`);
   };
   try {
-    const answer = await mine.json("diagnose", { name: file.name, size: file.size, roceport: Number(byId("port").value), connections: Number(byId("connections").value) }, progress, file);
+    const argument = { files: files.map(({ name, size }) => ({ name, size })), roceport: Number(byId("port").value), connections: Number(byId("connections").value) };
+    const answer = await mine.json("diagnose", argument, progress, files);
     busy(false);
-    show(answer, (connection, requester, traced) => mine.json("trace", { connection, requester }, traced));
+    show({ ...answer, name: names }, (connection, requester, traced) => mine.json("trace", { connection, requester }, traced));
   } catch (error) {
     busy(false);
     say(error.message, true);
@@ -80,6 +82,10 @@ const served = async () => {
   }
 };
 
+const choose = (files) => {
+  if (files?.length) diagnose([...files]);
+};
+
 const drop = byId("drop");
 for (const kind of ["dragenter", "dragover"]) {
   document.addEventListener(kind, (e) => {
@@ -90,14 +96,12 @@ for (const kind of ["dragenter", "dragover"]) {
 for (const kind of ["dragleave", "drop"]) document.addEventListener(kind, () => drop.classList.remove("over"));
 document.addEventListener("drop", (e) => {
   e.preventDefault();
-  const file = e.dataTransfer?.files[0];
-  if (file) diagnose(file);
+  choose(e.dataTransfer?.files);
 });
 byId("pick").addEventListener("click", () => byId("file").click());
 byId("file").addEventListener("change", () => {
-  const file = byId("file").files[0];
+  choose(byId("file").files);
   byId("file").value = "";
-  if (file) diagnose(file);
 });
 byId("cancel").addEventListener("click", () => {
   start();
