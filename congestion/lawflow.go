@@ -193,20 +193,15 @@ func (c *LawState) patience(s *LawSender) int64 {
 	return int64(min(lawRoom*c.Space*float64(s.Effect)/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
 }
 
-// Promised is the rate by which the sender of a flow will be slower once a CNP that is sent now has had its effect.
-func (c *LawState) Promised(s *LawSender) float64 { return c.Rate * float64(s.Effect) }
+// Promised is the rate by which the sender of a flow will be slower once a CNP that is sent now has had its effect, after those in flight.
+func (c *LawState) Promised(s *LawSender, f *LawFlow) float64 {
+	return c.expected(s, f.flying(c, s)) * float64(s.Effect)
+}
 
 // expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
 // their part of the line.
 func (c *LawState) expected(s *LawSender, n float64) float64 {
-	if n == 0 {
-		return c.Rate
-	}
-	rate := float32(c.Rate)
-	if s.delay(c) == 0 {
-		rate = s.unlimited(rate, c.Fair)
-	}
-	return float64(rate) * math.Pow(1-float64(s.Effect), n)
+	return c.Rate * math.Pow(1-float64(s.Effect), n)
 }
 
 // flying is how many CNPs were sent whose effect can't be seen yet, about: of those of the time before `sent` a part, as if they had been spread over it.

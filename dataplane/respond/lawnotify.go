@@ -94,7 +94,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 
 // sentCNP records that a CNP was sent.
 func (t *turn) sentCNP(f *lawFlow, s *congestion.LawSender, x flowtable.Index) {
-	promised := t.Promised(s)
+	promised := t.Promised(s, &f.LawFlow)
 	t.Surplus -= promised
 	t.shared.promise(promised)
 	f.SentCNP(&t.LawState, s, uint32(x))
