@@ -198,8 +198,7 @@ func (c *LawState) Promised(s *LawSender, f *LawFlow) float64 {
 	return c.expected(s, f.flying(c, s)) * float64(s.Effect)
 }
 
-// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
-// their part of the line.
+// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect.
 func (c *LawState) expected(s *LawSender, n float64) float64 {
 	return c.Rate * math.Pow(1-float64(s.Effect), n)
 }
