@@ -53,7 +53,7 @@ place of the report, and serves until Ctrl-C.
 
 IN.pcap is a pcap or pcapng file, also compressed by gzip, bzip2 or zstd; "-" is standard input. A stream is read to its end first, into a
 temporary file. Several files, or all in a directory, are read as one capture, in the order of time: those of a ring buffer, or of one interface or
-mirror port each. Damaged records and an incomplete last frame are left out, with a warning.`,
+mirror port each. Damaged records, an incomplete last frame and files of a directory that can't be read are left out, with a warning.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 || f.health && f.web {
 				return nil

@@ -84,7 +84,7 @@ func TestReplayRefuses(t *testing.T) {
 		{given + "in.pcap none.pcap", "capture: open none.pcap: no such file or directory"},
 		{given + "--fast in.pcap", "unknown flag: --fast"},
 		{given + "none.pcap", "capture: open none.pcap: no such file or directory"},
-		{given + ".", "not a pcap or pcapng file"},
+		{given + "texts", "not a pcap or pcapng file"},
 		{given + "empty", "capture empty: there is no file in this directory"},
 		{given + "gw.yaml", "not a pcap or pcapng file"},
 		{given + "broken.pcap", "capture broken.pcap: it is damaged: frame 2"},
@@ -142,9 +142,12 @@ func refusing(t *testing.T) string {
 	first := 24 + 16 + int(capture[24+8]) + int(capture[24+9])<<8
 	put(t, dir, "broken.pcap", append(bytes.Clone(capture[:first]), bytes.Repeat([]byte{0xff}, 100)...))
 	put(t, dir, "old.pcap", []byte("old"))
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"empty", "texts"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
+	put(t, dir, "texts/notes.txt", []byte("notes"))
 	for name, link := range map[string]func(string, string) error{"hard.pcap": os.Link, "soft.pcap": os.Symlink} {
 		if err := link(filepath.Join(dir, "in.pcap"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +81,12 @@ func OpenFrom(sources ...Source) (*Capture, error) {
 
 func (c *Capture) open(names []string) error {
 	for _, name := range names {
-		all, err := filesOf(name)
+		all, listed, err := filesOf(name)
 		if err != nil {
 			return err
 		}
 		for _, name := range all {
-			f := &file{name: name}
+			f := &file{name: name, listed: listed}
 			c.files = append(c.files, f)
 			if err := f.open(); err != nil {
 				return err
@@ -95,11 +96,11 @@ func (c *Capture) open(names []string) error {
 	return nil
 }
 
-// filesOf are the files that a name stands for.
-func filesOf(name string) (all []string, err error) {
+// filesOf are the files that a name stands for, and whether they are those of a directory.
+func filesOf(name string) (all []string, listed bool, err error) {
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return []string{name}, nil //nolint:nilerr // it is no directory, or opening it says why it can't be read
+		return []string{name}, false, nil //nolint:nilerr // it is no directory, or opening it says why it can't be read
 	}
 	for _, e := range entries {
 		path := filepath.Join(name, e.Name())
@@ -108,9 +109,9 @@ func filesOf(name string) (all []string, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("capture %s: there is no file in this directory", name)
+		return nil, true, fmt.Errorf("capture %s: there is no file in this directory", name)
 	}
-	return all, nil
+	return all, true, nil
 }
 
 // Close closes the files.
@@ -121,12 +122,19 @@ func (c *Capture) Close() (err error) {
 	return err
 }
 
-// survey reads the files to their ends and notes what a replay needs to know.
+// survey reads the files to their ends and notes what a replay needs to know. Those of a directory that can't be read, such as notes, are left out.
 func (c *Capture) survey(progress func(frames int)) error {
+	var captures, others []*file
+	var why error
 	for _, f := range c.files {
 		if err := f.survey(progress); err != nil {
-			return err
+			if !f.listed {
+				return err
+			}
+			others, why = append(others, f), cmp.Or(why, err)
+			continue
 		}
+		captures = append(captures, f)
 		c.Warnings = append(c.Warnings, f.warnings...)
 		f.places = len(c.places)
 		for _, place := range f.reader.Places() {
@@ -137,6 +145,18 @@ func (c *Capture) survey(progress func(frames int)) error {
 		}
 		c.Frames, c.Longest = c.Frames+f.reader.Frames, max(c.Longest, f.reader.Longest)
 		c.lost, c.damaged = c.lost+f.reader.Lost, c.damaged || f.damaged
+	}
+	switch {
+	case len(captures) == 0:
+		return why
+	case len(others) > 0:
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%d of %d files are left out, the first one: %v", len(others), len(c.files), why))
+	}
+	c.files = captures
+	for _, f := range others {
+		if err := f.close(); err != nil {
+			return err
+		}
 	}
 	slices.SortStableFunc(c.files, func(a, b *file) int { return a.first.Compare(b.first) })
 	for _, f := range c.files {

@@ -13,6 +13,7 @@ import (
 // file is one of a capture.
 type file struct {
 	name     string
+	listed   bool // in a directory that was named
 	from     io.ReadSeeker
 	opened   *os.File // from, if it is close's to close
 	reader   *capturefile.Reader

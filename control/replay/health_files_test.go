@@ -3,6 +3,7 @@ package replay_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,5 +85,25 @@ func TestOneOfSeveralFiles(t *testing.T) {
 	defer c.Close()
 	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "cut_tail") {
 		t.Errorf("warnings %q", c.Warnings)
+	}
+}
+
+// TestDirectoryWithNotes: what lies beside the captures in a directory is left out, which is said.
+func TestDirectoryWithNotes(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile("testdata/cases/fcs.pcap.zst")
+	for name, content := range map[string][]byte{"b.pcap.zst": b, "a.txt": []byte("what happened"), "c.pcap": nil} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := replay.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "2 of 3 files are left out, the first one: capture "+dir+"/a.txt: not a pcap") || c.Frames == 0 {
+		t.Errorf("%d frames, warnings %q", c.Frames, c.Warnings)
 	}
 }
