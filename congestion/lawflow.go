@@ -133,16 +133,12 @@ type LawState struct {
 	Fair    float64
 	Depth   float64
 	Space   float64 // bytes until a CNP too few is worse than one too many
-	Drained float64 // of Law.Drained
 	Surplus float64 // by how much more arrives than the line takes, once the CNPs in flight have had their effect
 	Loop    int64   // delay of the control loop, ns; 0: not known
 	Polled  int64   // time between two polls of the port, ns
 	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
 	Slow    int64   // time for which the sender has had such flows, ns
 }
-
-// Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
-func (c *LawState) Lasting() float64 { return c.Fair * c.Drained }
 
 // polled is the time for which the gateway may not see what has come, ns.
 func (c *LawState) polled() int64 {
@@ -198,9 +194,14 @@ func (c *LawState) Promised(s *LawSender, f *LawFlow) float64 {
 	return c.expected(s, f.flying(c, s)) * float64(s.Effect)
 }
 
-// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect.
+// expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
+// their part of the line.
 func (c *LawState) expected(s *LawSender, n float64) float64 {
-	return c.Rate * math.Pow(1-float64(s.Effect), n)
+	rate := float32(c.Rate)
+	if n > 0 && s.delay(c) == 0 {
+		rate = s.unlimited(rate, c.Fair)
+	}
+	return float64(rate) * math.Pow(1-float64(s.Effect), n)
 }
 
 // flying is how many CNPs were sent whose effect can't be seen yet, about: of those of the time before `sent` a part, as if they had been spread over it.
