@@ -125,6 +125,14 @@ func (l *Law) Space(depth, left float64) float64 {
 	return min(left, max(max(l.Full, (depth+left)/2)-depth, 0))
 }
 
+// Drained is F once a queue of a depth has drained, as a multiple of F: 1 to 1/lawLeastTarget.
+func (l *Law) Drained(fair, depth float64, loop int64, resumes bool) float64 {
+	if depth <= l.Reference {
+		return 1
+	}
+	return max(l.Line/l.target(fair, depth, loop, resumes), 1)
+}
+
 // urgency is how far the queue is above its reference: 1 up to there.
 func (l *Law) urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 

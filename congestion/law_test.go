@@ -153,7 +153,7 @@ func TestRates(t *testing.T) {
 		f.Add(now, 4096)
 		now += 327 // 100 Gbps
 	}
-	c := congestion.LawState{Law: &l, Now: now, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
+	c := congestion.LawState{Law: &l, Drained: 1, Now: now, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
 	percent := f.Reduce(at(&c, &f), &s, 0)
 	if percent < 74 || percent > 75 {
 		t.Fatalf("from 100 to 25 Gbps by %d percent", percent)
@@ -186,7 +186,7 @@ func TestSlowRates(t *testing.T) {
 	l := congestion.NewLaw(1e9, 4_000_000, 0)
 	var f congestion.LawFlow
 	s := congestion.LawSender{Delay: 10_000}
-	c := congestion.LawState{Law: &l, Now: 1e9, Fair: gigabit, Depth: l.Reference, Space: 58_500_000}
+	c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: gigabit, Depth: l.Reference, Space: 58_500_000}
 	for range 2 {
 		c.Now += 4_000_000
 		f.Add(c.Now, 4096)
@@ -245,7 +245,11 @@ func TestFairBounded(t *testing.T) {
 // flows above F.
 func TestDrained(t *testing.T) {
 	l := congestion.NewLaw(100e9, 250_000_000, 0)
-	const fair, share, depth = 10 * gigabit, 12.5 * gigabit, 30e6
+	const fair, depth = 10 * gigabit, 30e6
+	drained := l.Drained(fair, depth, 0, true)
+	if drained < 1.1 || drained > 1.25 || l.Drained(fair, l.Reference/2, 0, true) != 1 {
+		t.Fatalf("once drained, F is %.2f times as high; of a short queue %.2f", drained, l.Drained(fair, l.Reference/2, 0, true))
+	}
 	for _, q := range []struct {
 		name    string
 		rate    float64 // of each flow, in shares
@@ -259,13 +263,13 @@ func TestDrained(t *testing.T) {
 		{"a share, the queue will drain", 0.97, 1, -gigabit, false},
 		{"three flows of a share", 0.97, 3, -gigabit, true},
 	} {
-		c := congestion.LawState{Law: &l, Surplus: q.surplus, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6}
+		c := congestion.LawState{Law: &l, Drained: drained, Surplus: q.surplus, Now: 1e9, Fair: fair, Depth: depth, Space: 95e6}
 		flows := make([]congestion.LawFlow, q.flows)
 		var s congestion.LawSender
 		s.Begin()
 		sent := 0
 		for range 1000 {
-			c.Now += int64(4096 / (q.rate * share))
+			c.Now += int64(4096 / (q.rate * drained * fair))
 			for i := range flows {
 				f := &flows[i]
 				f.Add(c.Now, 4096)
@@ -304,7 +308,7 @@ func TestPaused(t *testing.T) {
 		}
 		bytes += packet
 		f.Add(now, packet)
-		if us := f.Pause(&congestion.LawState{Law: &l, Now: now, Fair: fair}, packet); us > 0 {
+		if us := f.Pause(&congestion.LawState{Law: &l, Drained: 1, Now: now, Fair: fair}, packet); us > 0 {
 			until = now + int64(us)*1000
 		}
 		if s := f.Share(now, fair); s != 1 {
@@ -326,7 +330,7 @@ func TestDelayBounded(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 25 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		send := func(gap int64) {
 			for range 100 {
 				if window, ended := f.Add(c.Now, 4096); ended {
@@ -353,7 +357,7 @@ func TestDelayOfSlowFlows(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Depth: l.Reference, Space: 58_500_000, Loop: loop}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Depth: l.Reference, Space: 58_500_000, Loop: loop}
 		send := func(until int64) {
 			for ; c.Now+gap <= until; c.Now += gap {
 				if window, ended := f.Add(c.Now, 4096); ended {

@@ -17,7 +17,7 @@ func TestCNPsOnTheirWay(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		var cuts []int64 // when the sender gets CNPs
 		rate, sent, learned := 100*gigabit, 0, int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -56,7 +56,7 @@ func TestFirstCNPsAnyTime(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: at, Fair: 21 * gigabit, Depth: l.Reference, Space: 58_500_000}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: at, Fair: 21 * gigabit, Depth: l.Reference, Space: 58_500_000}
 		sent, before := 0, 0
 		for c.Now < at+160_000 {
 			f.Add(c.Now, 4096)
@@ -84,7 +84,7 @@ func TestFarAbove(t *testing.T) {
 		var s congestion.LawSender
 		s.Begin()
 		s.Delay = loop
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Surplus: gigabit, Loop: loop}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: l.Reference, Space: 58_500_000, Surplus: gigabit, Loop: loop}
 		var cnps []int64 // when the sender gets them
 		rate, cut, there := 400*gigabit, int64(0), int64(0)
 		for c.Now < 1e9+1_500_000 {
@@ -124,7 +124,7 @@ func TestWeakCNPs(t *testing.T) {
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Surplus: gigabit}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: fair, Depth: 2 * l.Reference, Space: 250_000_000, Surplus: gigabit}
 		var cnps []int64 // when the sender gets them
 		rate, cut, mean, there := line, int64(0), line, int64(0)
 		for c.Now < 1e9+5_000_000 {
@@ -177,7 +177,7 @@ func TestOverflow(t *testing.T) {
 		{"nearly full, known delay", 0.99, 100, length / each / 8, length / each / 2, 50_000},
 	} {
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Surplus: gigabit}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: 1e9, Fair: 10 * gigabit, Depth: q.depth * capacity, Space: (1 - q.depth) * capacity, Surplus: gigabit}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()
@@ -206,7 +206,7 @@ func TestEachAlphaTimer(t *testing.T) {
 		const capacity = 62_500_000
 		each := rapid.Int64Range(64, 980).Draw(t, "ns between packets")
 		l := congestion.NewLaw(100e9, capacity, 0)
-		c := congestion.LawState{Law: &l, Now: rapid.Int64Range(1, 1<<50).Draw(t, "now"), Fair: gigabit, Depth: capacity}
+		c := congestion.LawState{Law: &l, Drained: 1, Now: rapid.Int64Range(1, 1<<50).Draw(t, "now"), Fair: gigabit, Depth: capacity}
 		var f congestion.LawFlow
 		var s congestion.LawSender
 		s.Begin()

@@ -133,12 +133,16 @@ type LawState struct {
 	Fair    float64
 	Depth   float64
 	Space   float64 // bytes until a CNP too few is worse than one too many
+	Drained float64 // of Law.Drained
 	Surplus float64 // by how much more arrives than the line takes, once the CNPs in flight have had their effect
 	Loop    int64   // delay of the control loop, ns; 0: not known
 	Polled  int64   // time between two polls of the port, ns
 	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
 	Slow    int64   // time for which the sender has had such flows, ns
 }
+
+// Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
+func (c *LawState) Lasting() float64 { return c.Fair * c.Drained }
 
 // polled is the time for which the gateway may not see what has come, ns.
 func (c *LawState) polled() int64 {

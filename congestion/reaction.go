@@ -14,6 +14,7 @@ type Reaction struct {
 
 const (
 	reactionFell  = 0.9        // of the highest rate: the sender has reacted
+	reactionNear  = 1.1        // of F: there is nothing more to react to
 	reactionShare = 32         // a window counts this part in the mean
 	reactionGap   = 50_000_000 // ns without a notification after which the next one is the first
 
@@ -41,14 +42,14 @@ func (r *Reaction) Notified(now int64, flow uint32, rate float64, closest bool, 
 	}
 }
 
-// Ended takes the rate of a flow in a window that has ended. It reports whether the sender has reacted: its rate fell, or is below its share of the line, as F is while a queue drains.
+// Ended takes the rate of a flow in a window that has ended. It reports whether the sender has reacted.
 func (r *Reaction) Ended(now int64, flow uint32, rate, fair float64) (reacted bool) {
 	if flow != r.flow {
 		return false
 	}
 	r.mean += (float32(rate) - r.mean) / reactionShare
 	r.highest = max(r.highest, r.mean)
-	if r.mean > reactionFell*r.highest && float64(r.mean) > fair/lawLeastTarget {
+	if r.mean > reactionFell*r.highest && float64(r.mean) > reactionNear*fair {
 		return false
 	}
 	r.began, r.notified, r.highest = now, 0, r.mean

@@ -23,7 +23,7 @@ func TestReaction(t *testing.T) {
 	for _, c := range []reacting{
 		{"ignores", func(float64) float64 { return 4 }, true, true},
 		{"ignores, noisy", func(float64) float64 { return 4 * noisy() }, true, true},
-		{"ignores, a little above its share", func(float64) float64 { return 1.4 * noisy() }, true, true},
+		{"ignores, a little above F", func(float64) float64 { return 1.25 * noisy() }, true, true},
 		{"goes on increasing", func(ms float64) float64 { return 2 + ms/100 }, true, true},
 		{"reacts after 100 us", func(ms float64) float64 { return max(1, 4-30*max(ms-0.1, 0)) }, false, false},
 		{"reacts after 39 ms by 30 %, recovers", func(ms float64) float64 {

@@ -121,12 +121,12 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	left := float64(l.Egress[r.Out].Classes[r.Class].Space(policy.Queue))
 	l.updateFair(&t, depth)
 	t.LawState = congestion.LawState{
-		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Surplus: t.shared.growth().Surplus(), Loop: t.shared.loop.Load(),
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Drained: 1, Surplus: t.shared.growth().Surplus(), Loop: t.shared.loop.Load(),
 		Polled: s.interval,
 	}
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
 	if notifies {
-		t.Space = p.Space(depth, left)
+		t.Space, t.Drained = p.Space(depth, left), p.Drained(t.Fair, depth, t.Loop, s.resumes)
 	}
 	if notifies || resumes || c.Policy.Drain {
 		l.notifier.About(r)
@@ -245,7 +245,7 @@ func (l *Law) senderEnded(t *turn, b *frames.Batch, i int, e *sharer) {
 	if s == nil {
 		return
 	}
-	reacted := s.reaction.Ended(l.Now, e.watch(), e.Rate(), t.Fair)
+	reacted := s.reaction.Ended(l.Now, e.watch(), e.Rate(), t.Lasting())
 	l.noteReaction(pacing.SenderOf(k), t.Out, s)
 	if p := l.Pacers[t.Out]; reacted && p.Active() {
 		p.Unbrake(k, l.Now)
@@ -260,7 +260,7 @@ func (l *Law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) 
 	}
 	key := l.Flows.Key(x)
 	s := l.senders.of(key, l.Now)
-	l.braked(key, x, s, s.reaction.Ended(l.Now, uint32(x), f.Rate(), t.Fair), t.Fair)
+	l.braked(key, x, s, s.reaction.Ended(l.Now, uint32(x), f.Rate(), t.Lasting()), t.Fair)
 	if first := s.Delay == 0; s.Ended(&t.LawState, &f.LawFlow, uint32(x), window) && first {
 		t.shared.learnDelay(int64(s.Delay))
 	}
