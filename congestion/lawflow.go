@@ -139,6 +139,8 @@ type LawState struct {
 	Polled  int64   // time between two polls of the port, ns
 	Rate    float64 // of the flow, or if it is too slow for that, of all such flows of its sender
 	Slow    int64   // time for which the sender has had such flows, ns
+
+	Promised float64 // by how much slower the CNP that is due will make the sender, after those in flight; set by CNP
 }
 
 // Lasting is F once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the senders' share, with a long loop for many ms.
@@ -168,9 +170,10 @@ const (
 // next CNP waits for the effect of the last one. With less space, the spacing is shorter: the higher the expected rate of the sender, the shorter.
 func (f *LawFlow) CNP(c *LawState, s *LawSender) bool {
 	f.as(byCNP)
-	spacing := int64(lawSpacingLeast)
+	spacing, expected := int64(lawSpacingLeast), c.expected(s, f.flying(c, s))
+	c.Promised = expected * float64(s.Effect)
 	if urgent := c.Space == 0 && c.Rate > lawFar*c.Fair; !urgent {
-		over := min(c.Rate, c.expected(s, f.flying(c, s))) / s.bound(c, float32(c.Rate))
+		over := min(c.Rate, expected) / s.bound(c, float32(c.Rate))
 		if over <= 1 {
 			return false
 		}
@@ -193,16 +196,14 @@ func (c *LawState) patience(s *LawSender) int64 {
 	return int64(min(lawRoom*c.Space*float64(s.Effect)/more, float64(s.unseen(c, c.Rate)), lawPatience*float64(s.Spacing)))
 }
 
-// Promised is the rate by which the sender of a flow will be slower once a CNP that is sent now has had its effect, after those in flight.
-func (c *LawState) Promised(s *LawSender, f *LawFlow) float64 {
-	return c.expected(s, f.flying(c, s)) * float64(s.Effect)
-}
-
 // expected is the rate that the sender of a flow has once n CNPs in flight have had their effect. While the loop's delay isn't known, QPs may hide that they have a limit above
 // their part of the line.
 func (c *LawState) expected(s *LawSender, n float64) float64 {
+	if n == 0 {
+		return c.Rate
+	}
 	rate := float32(c.Rate)
-	if n > 0 && s.delay(c) == 0 {
+	if s.delay(c) == 0 {
 		rate = s.unlimited(rate, c.Fair)
 	}
 	return float64(rate) * math.Pow(1-float64(s.Effect), n)

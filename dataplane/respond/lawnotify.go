@@ -94,9 +94,8 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 
 // sentCNP records that a CNP was sent.
 func (t *turn) sentCNP(f *lawFlow, s *congestion.LawSender, x flowtable.Index) {
-	promised := t.Promised(s, &f.LawFlow)
-	t.Surplus -= promised
-	t.shared.promise(promised)
+	t.Surplus -= t.Promised
+	t.shared.promise(t.Promised)
 	f.SentCNP(&t.LawState, s, uint32(x))
 }
 

@@ -3,12 +3,7 @@
 #include "textflag.h"
 
 // A CRC's register is a polynomial modulo P, the highest power in the lowest bit. In this form the product of a and c << 1 by PCLMULQDQ is
-// a * c * x^32, if a has 64 bits and c has 32. TestFoldConstants computes each constant again.
-
-// Multiplies the 16 octets so far by x^128: x^160 mod P for the first eight octets, x^96 mod P for the others.
-DATA fold<>+0(SB)/8, $0x1751997d0
-DATA fold<>+8(SB)/8, $0x0ccaa009e
-GLOBL fold<>(SB), RODATA|NOPTR, $16
+// a * c * x^32, if a has 64 bits and c has 32. TestFoldConstants computes each constant again; foldTable's are computed.
 
 // Multiplies 32 bits by x^96: x^64 mod P.
 DATA halve<>+0(SB)/8, $0x163cd6124
@@ -39,35 +34,39 @@ GLOBL before<>(SB), RODATA|NOPTR, $32
 // func putFoldedCRC(b *byte, n int)
 //
 // The register starts as ones, so the first four of the eight octets 0xFF make it zero, and the message begins with the other four. Zeros
-// before a message don't count, so they fill the first block of 16 octets.
+// before a message don't count, so they fill the first block of 16 octets. Each block is multiplied by x to the number of bits behind it: no
+// multiplication waits for another one.
 TEXT ·putFoldedCRC(SB), NOSPLIT, $0-16
 	MOVQ  b+0(FP), SI
 	MOVQ  n+8(FP), CX
-	MOVOU fold<>(SB), X0
+	LEAQ  ·foldTable(SB), R8
 	LEAQ  shift<>(SB), DX
 	LEAQ  before<>(SB), DI
 	MOVL  CX, AX
 	ANDL  $15, AX // octets in the first block: 0, 4, 8 or 12
-	MOVOU (SI), X1
+	MOVOU (SI), X3
 	MOVOU (DX)(AX*1), X2
-	MOVOU (DI)(AX*1), X3
-	PSHUFB X2, X1
-	POR   X3, X1
+	MOVOU (DI)(AX*1), X1
+	PSHUFB X2, X3
+	PXOR  X1, X3
+	PXOR  X1, X1
 	ADDQ  AX, SI
 	SUBQ  AX, CX
 
 block:
-	MOVOA X1, X2
-	MOVOU (SI), X3
-	PCLMULQDQ $0x00, X0, X1
-	PCLMULQDQ $0x11, X0, X2
-	PXOR  X3, X1
+	MOVOU -16(R8)(CX*1), X0
+	MOVOA X3, X2
+	PCLMULQDQ $0x00, X0, X2
+	PCLMULQDQ $0x11, X0, X3
 	PXOR  X2, X1
+	PXOR  X3, X1
+	MOVOU (SI), X3
 	ADDQ  $16, SI
 	SUBQ  $16, CX
 	JNE   block
+	PXOR  X3, X1
 
-	// 128 bits to 96: the first eight octets times x^96, and the others below.
+	// 128 bits to 96: the first eight octets times x^96, and the others below. X0 has the constants of one block.
 	PCLMULQDQ $0x01, X1, X0
 	PSRLDQ $8, X1
 	PXOR  X0, X1
