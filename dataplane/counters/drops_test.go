@@ -26,3 +26,12 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestEachCounterHasARow: whatever reads the values of one without panics.
+func TestEachCounterHasARow(t *testing.T) {
+	for n := range Counters {
+		if Catalogue[n].Metric == nil {
+			t.Errorf("counter %d, behind %s, has no row in catalogue (catalogue.go)", n, Catalogue[max(n, 1)-1].Value)
+		}
+	}
+}

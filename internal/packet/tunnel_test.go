@@ -116,7 +116,7 @@ func TestEncapsulations(t *testing.T) {
 	}
 }
 
-// TestTunnelPorts: they are the ports of the datagrams that may be tunnels.
+// TestTunnelPorts: they are the ports of the datagrams that may be tunnels, and mayCarry knows those of payloadOf.
 func TestTunnelPorts(t *testing.T) {
 	for port := range 1 << 16 {
 		read := false
@@ -124,6 +124,9 @@ func TestTunnelPorts(t *testing.T) {
 			b := append(make([]byte, IPv4Len+UDPLen), header...)
 			p := Parsed{Kind: IP, Family: 4, Proto: ProtoUDP, L4: IPv4Len, IPEnd: uint32(len(b)), DstPort: uint16(port)}
 			read = read || anyPayload(b, &p).what != nothing
+			if followed := payloadOf(b, &p).what != nothing; followed != mayCarry(&p) {
+				t.Errorf("port %d: payloadOf follows it %v, mayCarry %v", port, followed, mayCarry(&p))
+			}
 		}
 		if _, named := TunnelPorts[uint16(port)]; named != read {
 			t.Errorf("port %d: named %v, read %v", port, named, read)

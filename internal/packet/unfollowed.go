@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// UDP destination ports of tunnels that the domain filter reads, and some of them ParseOverlay. Parse follows VXLAN alone.
+// UDP destination ports of tunnels that Parse doesn't follow. The domain filter reads them, and ParseOverlay some.
 const (
 	l2tpPort     = 1701 // RFC 2661, RFC 3931
 	gtpuPort     = 2152 // 3GPP TS 29.281
@@ -17,7 +17,7 @@ const (
 	oldVXLANPort = 8472 // VXLAN before RFC 7348, still Linux's default
 )
 
-// TunnelPorts are the UDP destination ports of all tunnels that are read here, with the tunnel's name.
+// TunnelPorts are the UDP destination ports of these tunnels and of those that Parse follows, with the tunnel's name.
 var TunnelPorts = map[uint16]string{
 	l2tpPort: "L2TP", gtpuPort: "GTP-U", teredoPort: "Teredo", lispPort: "LISP", espPort: "IPsec", greUDPPort: "GRE in UDP", vxlanPort: "VXLAN",
 	vxlanGPEPort: "VXLAN-GPE", guePort: "GUE", genevePort: "Geneve", mplsPort: "MPLS in UDP", oldVXLANPort: "VXLAN",
