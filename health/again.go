@@ -170,7 +170,8 @@ func (h *Half) settle(next *Packet) {
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
 			what = sentAgain
 		}
-	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
+	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 &&
+		(!h.holes.has(next.PSN, &h.recent) || h.repeat.active && ahead(p.PSN, h.repeat.next) >= 0 && !h.reorders()): // or it follows what was sent again before, and so does the next
 		what = sentAgain
 	case asked && !alone && (!hole || since+tick >= h.naks.least*3/4):
 		what = sentAgain
@@ -332,8 +333,10 @@ func (h *hops) elsewhere(p *Packet, kind int, requests uint64) bool {
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) earlier(p *Packet) {
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce {
+	latest := h.recent.list[(h.recent.at-1)%uint32(len(h.recent.list))].psn                     // plus 1
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce && p.PSN != latest { // several in a row aren't late
 		h.OutOfOrder++
+		h.recent.add(p)
 		return
 	}
 	what := sentAgain

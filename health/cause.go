@@ -218,10 +218,18 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
 	}
+	// The last answer comes a trip after the last packet. So the first one is to a packet that was sent a trip before.
+	if trip := h.answers.latest - h.sent; o.flags&wentOn == 0 && o.answer == 0 && o.came != 0 && trip > 0 && o.at-(o.came-trip) > (o.at-max(o.first, o.back))/2 && o.first != 0 {
+		return true
+	}
 	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.at-o.sent >= trips*h.clean.most && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
-	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
+	may := o.resent
+	if h.flags&acksEach == 0 {
+		may = o.asking
+	}
+	return (o.answers > may || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.

@@ -34,6 +34,7 @@ type episode struct {
 	asks                uint32 // how many answers had been asked for, and had not passed
 	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
+	asking              uint32 // of resent, those that ask for an answer
 	awaited             uint32 // of resent, those before the requester sent something new: their answers come before the one to that
 	tries, rounds       uint32 // how often the first packet was sent again since, and, until it sent something new, after how many of these an answer was asked for
 	tried               int64  // when one was first asked for since the latest of these before came; 0: not yet
@@ -107,7 +108,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		}
 	}
 	if returnsData(p.Opcode) {
-		h.reads.again(p, (h.next+h.loose)&packet.PSNMask, h.reach())
+		h.reads.again(p, (h.next+h.loose)&packet.PSNMask, h.reach(), h.newest)
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
@@ -124,6 +125,9 @@ func (r *repeat) lateAgain(h *Half, p *Packet, before int64) bool {
 		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-before < h.silence())
 	}
 	d := ahead(p.PSN, r.skipped)
+	if since, asked := r.sinceAsked(h, p); asked && h.naks.n > 0 && since+tick >= h.naks.least*3/4 {
+		return false
+	}
 	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-before < h.silence()
 }
 

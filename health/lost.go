@@ -109,7 +109,13 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.copies < 3+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) {
+	const few, most = 3, 20
+	all := h.Requests.Packets
+	if h.Messages[ReadOp]+h.Messages[Atomic] > 0 {
+		all += h.Responses.Packets
+	}
+	each := h.Duplicates >= few && most*h.Duplicates >= (most/2-1)*all && h.OutOfOrder == 0 // nobody sends all again, each once
+	if !each && (h.copies < few+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets)) {
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -117,7 +123,7 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}
-	switch all := h.Requests.Packets + h.Responses.Packets; {
+	switch all = h.Requests.Packets + h.Responses.Packets; {
 	case h.Duplicates > all-all/5: // a packet came more than five times; four are the two ports of two switches
 		v.Evidence = fmt.Sprintf("a packet came %d times on average (%d copies), and was not sent again by the requester so often", all/max(all-h.Duplicates, 1), h.Duplicates)
 		v.Advice = "look for a forwarding loop (does the TTL fall from copy to copy?), or a mirror whose output is mirrored, too"

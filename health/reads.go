@@ -13,7 +13,7 @@ type reads struct {
 	from    uint32
 	upTo    uint32      // before which one: what had been sent then
 	latter  uint32      // the PSN of the latest of these READs
-	rounds  [2]int64    // when the requester last went back to READs, and before that
+	rounds  [2]int64    // when the requester last went back to READs, and before that, or sent something new
 	seen    uint32      // the PSN after the highest of a response at that time
 	newest  int64       // time of the latest response that had not passed before
 	filled  int64       // time of the latest one that was missing before
@@ -60,12 +60,12 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, upTo uint32, reach int32) {
+func (r *reads) again(p *Packet, upTo uint32, reach int32, newest int64) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > reach {
 		r.from = p.PSN
 	}
 	if ahead(p.PSN, r.latter) <= 0 || r.asked == 0 {
-		r.rounds = [2]int64{p.Time, r.rounds[0]}
+		r.rounds = [2]int64{p.Time, max(r.rounds[0], newest)}
 	}
 	r.asked, r.seen, r.upTo, r.latter = p.Time, r.next, upTo, p.PSN
 }
@@ -128,7 +128,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && r.rounds[0]-r.rounds[1] >= atOnce { // else it was asked for twice
+		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && (h.twins() || r.rounds[0]-r.rounds[1] >= atOnce) { // else it was asked for twice
 			h.copied[1].add(&h.Counts, p, false)
 			return
 		}

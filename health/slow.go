@@ -46,7 +46,11 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
+	late := h.EarlyAnswers // what is recorded behind its answer was captured, and one may have passed before the first packet
+	if h.accepted() {
+		late += h.OutOfOrder
+	}
+	if h.NotCaptured < 2+late {
 		return Verdict{}, false
 	}
 	of := h.Requests.Packets + h.NotCaptured

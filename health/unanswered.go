@@ -14,9 +14,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.turn.n > 0 {
 		trip += h.turn.least
 	}
-	if (h.turn.n == 0 || h.turn.most > 2*h.turn.least) && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
-		trip = max(trip, h.doubts.waited.least)
-	}
+	trip = max(trip, h.doubts.waited.least) // each answer took longer than its time-out
 	if rtt.n < 3 {
 		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
 	}

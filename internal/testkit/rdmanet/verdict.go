@@ -208,11 +208,12 @@ func (j *judge) leftGap(lost *Packet) bool {
 }
 
 func (j *judge) timeOuts() {
-	n, first, last := int64(0), int64(0), int64(0)
+	n, first, last, heard := int64(0), int64(0), int64(0), false
 	for _, e := range j.begun {
 		if e.Trigger != TimedOut || e.Reason() != TooShort {
 			continue
 		}
+		heard = heard || j.hears(e)
 		if n == 0 {
 			first = e.At
 		}
@@ -223,7 +224,16 @@ func (j *judge) timeOuts() {
 	}
 	trip := j.half.Conn.Path.Trip()
 	often := n >= fewSpurious && (last-first)/(n-1) < ownRoundsIn*trip
-	j.hold(often && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
+	j.hold(often && heard && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
+}
+
+// hears reports whether the capture shows that the answers to what was sent before an episode come to the requester: it sends something new later, or one of them
+// passes after it has timed out. If all answers have passed by then, and it sends nothing new, as many retries as its retry count look the same if all are lost
+// behind the capture.
+func (j *judge) hears(e *Episode) bool {
+	return slices.ContainsFunc(j.shown, func(p *Packet) bool {
+		return p.Kind == Request && p.Again == nil && p.Sent > e.At || p.Kind == Response && p.Trigger.Sent < e.At && p.Passed > e.At
+	})
 }
 
 func (j *judge) refusals() {
@@ -295,16 +305,24 @@ func (j *judge) bigPackets() {
 	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
 }
 
-// copies: packets that come twice.
+// copies: packets that come twice. A copy whose original was not captured looks like that.
 func (j *judge) copies() {
-	n := 0
+	n, more, seen := 0, false, map[*Packet]bool{}
 	for i := range j.capture.Records {
-		r := &j.capture.Records[i]
-		if p := r.Packet; p != nil && p.Half == j.half && p.data() && (r.Twin || p.CopyOf != nil) {
+		p := j.capture.Records[i].Packet
+		if p == nil || p.Half != j.half || !p.data() {
+			continue
+		}
+		more = more || p.CopyOf != nil
+		if p.CopyOf != nil {
+			p = p.CopyOf
+		}
+		if seen[p] {
 			n++
 		}
+		seen[p] = true
 	}
-	if n > 0 {
+	if n > 0 || more {
 		j.hold(n >= fewCopies && j.capture.readable(j.half.Conn.NIC), "duplicate-packets")
 	}
 }
