@@ -226,7 +226,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
 	may := o.resent
-	if h.flags&acksEach == 0 {
+	if h.flags&acksEach == 0 && o.answer == 0 {
 		may = o.asking
 	}
 	return (o.answers > may || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
