@@ -171,7 +171,7 @@ func (h *Half) settle(next *Packet) {
 			what = sentAgain
 		}
 	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 &&
-		(!h.holes.has(next.PSN, &h.recent) || h.repeat.active && ahead(p.PSN, h.repeat.next) >= 0 && !h.reorders()): // or it follows what was sent again before, and so does the next
+		(!h.holes.has(next.PSN, &h.recent) || h.repeat.active && ahead(p.PSN, h.repeat.next) >= 0 && h.OutOfOrder+h.overtaken == 0): // or it follows what was sent again before, and so does the next
 		what = sentAgain
 	case asked && !alone && (!hole || since+tick >= h.naks.least*3/4):
 		what = sentAgain

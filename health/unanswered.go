@@ -14,7 +14,9 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.turn.n > 0 {
 		trip += h.turn.least
 	}
-	trip = max(trip, h.doubts.waited.least) // each answer took longer than its time-out
+	if (h.turn.n == 0 || h.turn.most > 2*h.turn.least || h.naks.n == 0) && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
+		trip = max(trip, h.doubts.waited.least)
+	}
 	if rtt.n < 3 {
 		trip = max(trip, h.doubts.elapsed.least, h.doubts.took.least, h.Interval.mean) // where a packet was lost, it took longer
 	}
