@@ -86,7 +86,7 @@ func (c *Connection) Observe(from int, p *Packet) {
 	}
 	r := &c.Reaction[from&1]
 	if turn := &c.Half[from&1].turn; turn.n > 0 {
-		r.loop, r.slowest = turn.least, turn.most
+		r.loop = turn.least
 	}
 	r.window = max(c.Half[0].Window, c.Half[1].Window)
 	r.sent(p.Time, p.Len, p.CE)

@@ -23,7 +23,6 @@ type Reaction struct {
 	first    int64 // bin of the first packet
 	run      run
 	loop     int64  // ns from here to the sender and back; 0: not known
-	slowest  int64  // the same at most, as its packets may wait in a queue before this place
 	window   uint32 // most packets on their way at once; 0: not known
 }
 

@@ -48,7 +48,7 @@ func (r *Reaction) cnpOfRun(now int64) {
 		s.marks[0] = m
 	case s.CNPs == runFirst:
 		s.marks[1] = m
-	case s.CNPs > runFirst && s.marks[2].at == 0 && r.window > 0 && r.Packets-s.marks[0].packets > 2*r.onItsWay(now) && now-s.at >= r.loop:
+	case s.CNPs > runFirst && s.marks[2].at == 0 && r.window > 0 && r.Packets-s.marks[0].packets > 2*uint64(max(r.window, runQueue)) && now-s.at >= r.loop:
 		s.marks[2] = m
 	}
 	if r.Packets == s.marks[3].packets { // it has sent nothing since: perhaps it had nothing more to send
@@ -58,14 +58,6 @@ func (r *Reaction) cnpOfRun(now int64) {
 	if free := s.marks[2].CNPs; free != 0 && m.CNPs-free >= 2*(s.parts[1].CNPs-min(free, s.parts[1].CNPs)) {
 		s.parts = [2]runMark{s.parts[1], m}
 	}
-}
-
-// onItsWay is how many packets may be on their way at once: those that are behind this place, and those that pass here in the time from here to the sender and back.
-func (r *Reaction) onItsWay(now int64) uint64 {
-	if r.slowest == 0 {
-		return uint64(max(r.window, runQueue))
-	}
-	return uint64(r.window) + (r.Packets-r.run.marks[0].packets)*uint64(r.slowest)/uint64(max(now-r.run.at, 1))
 }
 
 // rate is in bytes/s, and in CNPs/s.

@@ -72,7 +72,7 @@ func (t *timing) fastest() int64 {
 	if t.naks.n == 0 || t.implied.n == 0 {
 		return 0
 	}
-	return max(t.naks.least, t.implied.least) * 3 / 4
+	return max(t.naks.least, t.implied.least)*3/4 - atOnce // its line may be busy
 }
 
 // beforeTimeOut reports whether a requester that goes back this long after a response can't have waited for a whole time-out since.

@@ -36,6 +36,7 @@ const (
 	fewSmall    = 16   // packets of a size that passes: that the peer goes down behind them is a coincidence
 	fewMarked   = 10   // packets
 	fewCNPs     = 64   // packets, by which a sender that obeys has become slower in any case: by 0.25 % each at the least (health/run.go)
+	mostWindow  = 128  // packets, of any NIC that is drawn
 	firstCNPs   = 8    // those that a sender must have obeyed: less than half of its rate is left
 	fewAnswers  = 20   // of each receiver
 	fewRequests = 64   // packets of one direction
@@ -376,7 +377,11 @@ func (j *judge) congestion() {
 					if cnps++; cnps == firstCNPs {
 						asked = p.Arrived
 					}
-					if since >= 2*c.NIC.Window {
+					waits := c.NIC.Window
+					if marked > 0 { // in a queue before the capture, which doesn't show how many: as many as any sender may have on their way
+						waits = mostWindow
+					}
+					if since >= waits+c.NIC.Window {
 						more++
 					}
 				}
