@@ -107,13 +107,10 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 			h.flags |= unasked
 		}
 	}
-	more := ahead(acked, h.answers.acked)
 	if p.Syndrome>>5 == 0 {
 		h.answers.latest = p.Time
-		if more > 0 && !carriesData(p.Opcode) && h.flags&acksEach == 0 && !h.recent.asked(h.answers.acked, p.PSN) {
-			h.flags |= acksEach
-		}
 	}
+	more := ahead(acked, h.answers.acked)
 	if more >= 0 {
 		h.own.ack = 0
 	}

@@ -196,7 +196,7 @@ func (o *episode) implied(h *Half) bool {
 	case h.incomplete():
 		return false
 	case o.flags&(jumped|part) == 0:
-		return (h.naks.n > 1 || h.back > 0) && after <= least*17/16+busy
+		return (h.naks.n > 1 || h.implied.n > 1 || h.back > 0) && after <= least*17/16+busy
 	}
 	if h.naks.n < 2 && h.back == 0 {
 		return !h.slow(after) && h.beforeTimeOut(after)
@@ -225,11 +225,7 @@ func (o *episode) answeredEarly(h *Half) bool {
 	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.at-o.sent >= trips*h.clean.most && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
 	}
-	may := o.resent
-	if h.flags&acksEach == 0 && o.answer == 0 {
-		may = o.asking
-	}
-	return (o.answers > may || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
+	return (o.answers > o.resent || o.allAnswers > o.allResent) && o.requests.Packets >= uint64(ahead(o.end, o.psn))
 }
 
 // shortestTrip is the least time from a packet to its answer, ns; 0: not known.

@@ -34,7 +34,6 @@ type episode struct {
 	asks                uint32 // how many answers had been asked for, and had not passed
 	resent, allResent   uint32 // packets that were sent again since which may be answered: of those before end, and of all
 	answers, allAnswers uint32 // answers to any from psn on: before one to a packet that was sent later than the episode, and of all
-	asking              uint32 // of resent, those that ask for an answer
 	awaited             uint32 // of resent, those before the requester sent something new: their answers come before the one to that
 	tries, rounds       uint32 // how often the first packet was sent again since, and, until it sent something new, after how many of these an answer was asked for
 	tried               int64  // when one was first asked for since the latest of these before came; 0: not yet
@@ -267,7 +266,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 	}
 	if o.flags&ofRead != 0 {
-		o.beyond = h.reads.responseBeyond(h, p)
+		if o.beyond = h.reads.responseBeyond(h, p); o.nak <= o.back && o.beyond > o.back && o.flags&refusedBefore == 0 { // who goes back has done with the NAKs before
+			o.nak, o.flags = 0, o.flags&^itself
+		}
 		set(part, h.recent.between(p.PSN))
 		set(upstream, o.flags&(part|itself) == part|itself && !unseen && (h.flags&goesBackN != 0 || r.at == 0)) // a NAK is for the first PSN of a request
 		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN))

@@ -64,7 +64,6 @@ const (
 	goesBackN // the requester sends again what follows a packet, too
 	noRead    // the responder has refused a READ or ATOMIC
 	noOther   // or another request
-	acksEach  // the responder acknowledges packets although none since the answer before asked for it
 	midway    // it has waited for the answer to all that it had sent within a message
 )
 

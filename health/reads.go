@@ -254,8 +254,8 @@ func (r *repeat) of(at int64) *episode {
 
 // responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
 func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
-	after := r.heardAt((p.PSN - 1) & packet.PSNMask) - 1 // when the requester began to expect the one that is missing, at the earliest; many pass in a tick of the capture's clock
-	if after < 0 && r.covers(p.PSN) {
+	after := max(r.heardAt((p.PSN-1)&packet.PSNMask)-1, 0) // when the requester began to expect the one that is missing, at the earliest; many pass in a tick of the capture's clock
+	if after == 0 && r.covers(p.PSN) {
 		after = r.asked
 	}
 	for i := range r.times {

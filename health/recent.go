@@ -43,20 +43,6 @@ func (r *recent) find(psn uint32) *sent {
 	return nil
 }
 
-// asked reports whether a request from a PSN to another asked for an answer, or it isn't known.
-func (r *recent) asked(from, to uint32) bool {
-	last := r.find(to)
-	if last == nil || last.asks || last.read {
-		return true
-	}
-	for i := range r.list {
-		if s := &r.list[i]; s.psn != 0 && (s.asks || s.read) && ahead(s.psn-1, from) >= 0 && ahead(s.psn-1, to) <= 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // since reports whether a request with a PSN, or one before it, is in the list: then all that followed are.
 func (r *recent) since(psn uint32) bool {
 	for i := range r.list {

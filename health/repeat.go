@@ -106,9 +106,6 @@ func (r *repeat) noteAgain(p *Packet, psns uint32) {
 		}
 		if o.allResent++; o.flags&ofRead != 0 || ahead(psn, o.end) < 0 {
 			o.resent++
-			if asks(p) {
-				o.asking++
-			}
 		}
 		if o.flags&wentOn == 0 {
 			o.awaited = o.resent

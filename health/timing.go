@@ -93,6 +93,8 @@ func (t *timing) quickest() (least int64, known bool) {
 	switch {
 	case t.naks.n > 1:
 		return t.naks.least, true
+	case t.implied.n > 1:
+		return t.implied.least, true
 	case t.back > 0:
 		return t.back, true
 	case t.turn.n >= enough && t.naks.n > 0:

@@ -14,7 +14,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.turn.n > 0 {
 		trip += h.turn.least
 	}
-	if (h.turn.n == 0 || h.turn.most > 2*h.turn.least || h.naks.n == 0) && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
+	if (h.turn.n == 0 || h.turn.most > 2*h.turn.least) && h.back == 0 { // how far the requester is isn't known, but each answer took longer than its time-out
 		trip = max(trip, h.doubts.waited.least)
 	}
 	if rtt.n < 3 {
