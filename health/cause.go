@@ -32,7 +32,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
-	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()), // it didn't wait; something that passed late may have been the reason
+	case o.silent < shortest && (o.flags&ofRead != 0 || h.OutOfOrder > h.LostUpstream), // it didn't wait; something that passed late may have been the reason
 		o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // or a response beyond it that passed before
 		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
@@ -144,9 +144,6 @@ func (h *Half) clocksDiffer() bool {
 	return h.EarlyAnswers > 0 || h.repeat.unasked*few > h.repeat.begun
 }
 
-// reorders reports whether packets of these requests overtake others rather than that they are lost.
-func (c *Counts) reorders() bool { return c.OutOfOrder > c.LostUpstream }
-
 // jumbled reports whether what passes here doesn't pass in order, so that a NAK may be for what only comes late, and a response may be missing only for a while.
 func (c *Counts) jumbled() bool { return c.OutOfOrder+c.Duplicates+c.overtaken > 0 }
 
@@ -192,7 +189,7 @@ func (o *episode) implied(h *Half) bool {
 	switch {
 	case after < max(h.fastest(), h.back*15/16):
 		return false
-	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
+	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2, h.waits(o.at-max(o.sent, o.back)):
 	case h.incomplete():
 		return false
 	case o.flags&(jumped|part) == 0:
@@ -202,6 +199,12 @@ func (o *episode) implied(h *Half) bool {
 		return !h.slow(after) && h.beforeTimeOut(after)
 	}
 	return h.obeys(after)
+}
+
+// waits reports whether a requester is known to wait for so long, as it has waited as long for other answers.
+func (h *Half) waits(since int64) bool {
+	const enough = 8
+	return h.clean.n >= enough && since <= h.clean.most && h.Interval.n == 0 && h.Episodes[Spurious] == 0
 }
 
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip

@@ -281,7 +281,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
-	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
+	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0)
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }

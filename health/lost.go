@@ -26,7 +26,8 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
+	const few = 4
+	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack && (h.lostAsked > 0 || h.LostDownstream <= few*late) { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
 	if h.Lead > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
