@@ -32,7 +32,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case !o.longEnough(h):
 		return o.unlessTimeOut(h)
-	case o.silent < shortest && (o.flags&ofRead != 0 || h.OutOfOrder > h.LostUpstream), // it didn't wait; something that passed late may have been the reason
+	case o.silent < shortest && (o.flags&ofRead != 0 || h.reorders()), // it didn't wait; something that passed late may have been the reason
 		o.flags&(ofRead|mayBeImplied) == ofRead|mayBeImplied && h.OutOfOrder+h.overtaken > 0: // or a response beyond it that passed before
 		return Unknown
 	case o.answer != 0 && o.onItsWay(h), o.flags&(ofRead|wentOn) == wentOn && o.passed >= manyAnswers:
@@ -143,6 +143,9 @@ func (h *Half) clocksDiffer() bool {
 	const few = 4
 	return h.EarlyAnswers > 0 || h.repeat.unasked*few > h.repeat.begun
 }
+
+// reorders reports whether packets of these requests overtake others rather than that they are lost.
+func (c *Counts) reorders() bool { return c.OutOfOrder > c.LostUpstream }
 
 // jumbled reports whether what passes here doesn't pass in order, so that a NAK may be for what only comes late, and a response may be missing only for a while.
 func (c *Counts) jumbled() bool { return c.OutOfOrder+c.Duplicates+c.overtaken > 0 }

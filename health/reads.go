@@ -206,7 +206,7 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
 		switch {
-		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip() && !r.askedBefore(h, i, p.Time)), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
+		case repeated && (r.ids.older(p.ID) || p.Time-r.rounds[0] < h.shortestTrip() && !r.askedBefore(h, i, p.Time)), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
 		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late
