@@ -333,10 +333,8 @@ func (h *hops) elsewhere(p *Packet, kind int, requests uint64) bool {
 
 // earlier is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
 func (h *Half) earlier(p *Packet) {
-	latest := h.recent.list[(h.recent.at-1)%uint32(len(h.recent.list))].psn                     // plus 1
-	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce && p.PSN != latest { // several in a row aren't late
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) || p.Time-h.Begun < atOnce {
 		h.OutOfOrder++
-		h.recent.add(p)
 		return
 	}
 	what := sentAgain

@@ -15,7 +15,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return RNR
 	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
-	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
+	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
@@ -192,7 +192,7 @@ func (o *episode) implied(h *Half) bool {
 	switch {
 	case after < max(h.fastest(), h.back*15/16):
 		return false
-	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2, h.waits(o.at-max(o.sent, o.back)):
+	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2, h.waits(o.at - max(o.sent, o.back)):
 	case h.incomplete():
 		return false
 	case o.flags&(jumped|part) == 0:

@@ -205,11 +205,15 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0 && ahead(p.PSN, r.upTo) < 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
+		since := int64(0)
+		if i < r.holes.n {
+			since = r.holes.list[i].at
+		}
 		switch {
-		case repeated && (r.ids.older(p.ID) || p.Time-r.rounds[0] < h.shortestTrip() && !r.askedBefore(h, i, p.Time)), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
+		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip() && !h.recent.asked(p.PSN, since, p.Time-h.shortestTrip())), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
-		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late
+		case repeated && since <= r.asked: // else it may be of what was asked for before, and late
 			h.LostUpstream++
 		}
 		r.holes.fill(i, p.PSN, 1)
@@ -227,11 +231,6 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 		h.AgainResponses.add(p.Len)
 		h.Retransmitted[Unknown].add(p.Len)
 	}
-}
-
-// askedBefore reports whether a response that fills a hole may be to a READ of the round before the latest one, which asked for it again, too.
-func (r *reads) askedBefore(h *Half, hole int, now int64) bool {
-	return hole < r.holes.n && r.holes.list[hole].at <= r.rounds[1] && now-r.rounds[1] >= h.shortestTrip()
 }
 
 // respondsAgain counts a READ response that was sent again for the cause of the READ that it answers: of the latest one from its first response on, or once the

@@ -43,6 +43,17 @@ func (r *recent) find(psn uint32) *sent {
 	return nil
 }
 
+// asked reports whether a READ that has a PSN was sent between two times, ns.
+func (r *recent) asked(psn uint32, from, to int64) bool {
+	for i := r.at - min(r.at, uint32(len(r.list))); i != r.at; i++ {
+		s, next := &r.list[i%uint32(len(r.list))], &r.list[(i+1)%uint32(len(r.list))]
+		if s.read && s.time >= from && s.time <= to && ahead(psn, s.psn-1) >= 0 && (i+1 == r.at || ahead(next.psn-1, psn) > 0 || ahead(next.psn, s.psn) <= 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // since reports whether a request with a PSN, or one before it, is in the list: then all that followed are.
 func (r *recent) since(psn uint32) bool {
 	for i := range r.list {
