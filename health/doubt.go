@@ -16,7 +16,9 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 	case o.flags&wentOn == 0:
 		return &d.last
 	case o.answer != 0 && o.beyond != 0:
-		d.asked.add(o.at - o.sent)
+		if age := o.at - o.sent; o.flags&sameAgain == 0 || age < d.asked.least*3/2 { // a time-out may double
+			d.asked.add(age)
+		}
 		d.silent.add(o.silent)
 		d.reacted.add(o.at - o.beyond)
 		return &d.reads
