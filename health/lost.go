@@ -87,13 +87,13 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	n, asked := max(h.OutOfOrder, h.overtaken), h.overtaken // here, or behind
-	if h.Lead > 0 {
-		n = h.OutOfOrder
+	n, asked, lost := max(h.OutOfOrder, h.overtaken), h.overtaken, h.LostUpstream+h.LostDownstream // here, or behind
+	if h.Lead > 0 {                                                                                // as for losses
+		n, lost = h.OutOfOrder, lost-min(h.lostBack, lost)
 	}
 	const part = 4 // of what was asked for: else that was for another reason
 	// Some that were lost, and sent again at once, look as if they were late.
-	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
+	if n < 3 || n <= lost+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"

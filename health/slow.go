@@ -46,12 +46,9 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	late := h.EarlyAnswers // what is recorded behind its answer was captured
-	if h.accepted() {
-		late += h.OutOfOrder
-	}
-	// A single one may have passed before the first packet. Without answers, or if other clocks were corrected, what comes late and what doesn't come look the same.
-	if h.NotCaptured < 2+late || h.lateOnly() && h.flags&answered == 0 || h.Lead > 0 && h.EarlyAnswers == 0 {
+	few := 2 + h.EarlyAnswers // a single one may have passed before the first packet, and what is recorded behind its answer was captured
+	// Without answers, or if other clocks were corrected, what comes late and what doesn't come look the same.
+	if h.NotCaptured < few || h.lateOnly() && (h.NotCaptured < few+h.OutOfOrder || h.flags&answered == 0) || h.Lead > 0 && h.EarlyAnswers == 0 {
 		return Verdict{}, false
 	}
 	of := h.Requests.Packets + h.NotCaptured
