@@ -16,7 +16,7 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 	case o.flags&wentOn == 0:
 		return &d.last
 	case o.answer != 0 && o.beyond != 0:
-		if age := o.at - o.sent; o.flags&sameAgain == 0 || age < d.asked.least*3/2 { // a time-out may double
+		if age := o.at - o.sent; o.flags&sameAgain == 0 || age < d.asked.least*3/2 || age > d.asked.most*5/2 { // a time-out may double
 			d.asked.add(age)
 		}
 		d.silent.add(o.silent)
