@@ -266,7 +266,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 	}
 	if o.flags&ofRead != 0 {
-		if o.beyond = h.reads.responseBeyond(h, p); o.nak <= o.back && o.beyond > o.back && o.flags&refusedBefore == 0 { // who goes back has done with the NAKs before
+		if o.beyond = h.reads.responseBeyond(h, p); o.nak <= o.back && o.beyond > o.back && o.flags&refusedBefore == 0 && !h.jumbled() { // who goes back has done with the NAKs before
 			o.nak, o.flags = 0, o.flags&^itself
 		}
 		set(part, h.recent.between(p.PSN))
