@@ -209,12 +209,11 @@ func (j *judge) leftGap(lost *Packet) bool {
 }
 
 func (j *judge) timeOuts() {
-	n, first, last, heard := int64(0), int64(0), int64(0), false
+	n, first, last := int64(0), int64(0), int64(0)
 	for _, e := range j.begun {
 		if e.Trigger != TimedOut || e.Reason() != TooShort {
 			continue
 		}
-		heard = heard || j.hears(e)
 		if n == 0 {
 			first = e.At
 		}
@@ -225,16 +224,7 @@ func (j *judge) timeOuts() {
 	}
 	trip := j.half.Conn.Path.Trip()
 	often := n >= fewSpurious && (last-first)/(n-1) < ownRoundsIn*trip
-	j.hold(often && heard && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
-}
-
-// hears reports whether the capture shows that the answers to what was sent before an episode come to the requester: it sends something new later, or one of them
-// passes after it has timed out. If all answers have passed by then, and it sends nothing new, as many retries as its retry count look the same if all are lost
-// behind the capture.
-func (j *judge) hears(e *Episode) bool {
-	return slices.ContainsFunc(j.shown, func(p *Packet) bool {
-		return p.Kind == Request && p.Again == nil && p.Sent > e.At || p.Kind == Response && p.Trigger.Sent < e.At && p.Passed > e.At
-	})
+	j.hold(often && j.full() && j.capture.View.Skew == 0, "timeout-shorter-than-rtt")
 }
 
 func (j *judge) refusals() {
@@ -306,7 +296,7 @@ func (j *judge) bigPackets() {
 	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
 }
 
-// copies: packets that come twice. A copy whose original was not captured looks like that.
+// copies: packets that come twice. A copy of which the capture has not the original looks like one.
 func (j *judge) copies() {
 	n, more, seen := 0, false, map[*Packet]bool{}
 	for i := range j.capture.Records {
