@@ -170,7 +170,8 @@ func (h *Half) settle(next *Packet) {
 		if next != nil && next.PSN == end && (r.active && ahead(end, r.next) < 0 || !r.active && r.nakAt > r.at) {
 			what = sentAgain
 		}
-	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 && !h.holes.has(next.PSN, &h.recent):
+	case next != nil && !alone && ahead(next.PSN, h.next) < 0 && ahead(next.PSN, end) >= 0 &&
+		(!h.holes.has(next.PSN, &h.recent) || h.repeat.active && ahead(p.PSN, h.repeat.next) >= 0 && h.OutOfOrder+h.overtaken == 0): // or it follows what was sent again before, and so does the next
 		what = sentAgain
 	case asked && !alone && (!hole || since+tick >= h.naks.least*3/4):
 		what = sentAgain
@@ -201,7 +202,8 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.sendsAgain(h, p, false, before)
 	case what == late:
 		h.OutOfOrder++
-		h.repeat.noteLate(p.PSN)
+		h.repeat.lateOnes[h.repeat.lates%8] = p.PSN + 1
+		h.repeat.lates++
 		h.repeat.noteAgain(p, 1)
 	default:
 		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0, h.Requests.Packets) || h.ids.known(p.ID))

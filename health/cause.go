@@ -9,13 +9,13 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
-	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && !h.tooSoon(o.at-o.rnr):
+	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && o.at-o.rnr >= h.reaction():
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
 	case h.jumbled() && (o.beyond != 0 && o.latestNAK != 0 && h.obeys(o.at-o.latestNAK) || o.nak != 0 && o.flags&mayBeImplied != 0 && h.obeys(o.at-o.nak)):
 		return Unknown // either
-	case o.nak != 0 && h.obeys(o.at-o.nak) && !h.obeyedBefore(o.nak, o.back, o.at):
+	case o.nak != 0 && h.obeys(o.at-o.nak):
 		return NAKSequence
 	case o.beyond != 0 && o.implied(h):
 		return Implied
@@ -180,7 +180,7 @@ const manyAnswers = 6
 // onItsWay reports whether the answer that had passed before an episode can't have come to the requester yet.
 func (o *episode) onItsWay(h *Half) bool {
 	after := o.at - o.answer
-	return after < h.back*9/10 || h.tooSoon(after) && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
+	return after < h.back*9/10 || after > 0 && after < h.reaction() && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
 }
 
 // implied reports whether a requester asks for a READ response again because one beyond it came: as long after that as it takes to react. If it may have timed
@@ -192,16 +192,22 @@ func (o *episode) implied(h *Half) bool {
 	switch {
 	case after < max(h.fastest(), h.back*15/16):
 		return false
-	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2:
+	case !o.longEnough(h), h.idle.n > 0 && o.silent < h.idle.least/2, h.waits(o.at - max(o.sent, o.back)):
 	case h.incomplete():
 		return false
 	case o.flags&(jumped|part) == 0:
-		return (h.naks.n > 1 || h.back > 0) && after <= least*17/16+busy
+		return (h.naks.n > 1 || h.implied.n > 1 || h.back > 0) && after <= least*17/16+busy
 	}
 	if h.naks.n < 2 && h.back == 0 {
 		return !h.slow(after) && h.beforeTimeOut(after)
 	}
 	return h.obeys(after)
+}
+
+// waits reports whether a requester is known to wait for so long, as it has waited as long for other answers.
+func (h *Half) waits(since int64) bool {
+	const enough = 8
+	return h.clean.n >= enough && since <= h.clean.most && h.Interval.n == 0 && h.Episodes[Spurious] == 0
 }
 
 // answeredEarly reports whether answers prove that one to a packet that was sent before the episode came after it. One that comes sooner than a round trip
@@ -217,6 +223,10 @@ func (o *episode) answeredEarly(h *Half) bool {
 	}
 	if o.flags&ofRead != 0 {
 		return o.answers > o.resent && o.flags&askedBefore == 0
+	}
+	// The last answer comes a trip after the last packet. So the first one is to a packet that was sent a trip before.
+	if trip := h.answers.latest - h.sent; o.flags&wentOn == 0 && o.answer == 0 && o.came != 0 && trip > 0 && o.at-(o.came-trip) > (o.at-max(o.first, o.back))/2 && o.first != 0 {
+		return true
 	}
 	if o.answer == 0 && !o.prompt(h) && ahead(o.psn, h.base) > 0 && h.NAKs[0] == 0 && o.answers >= manyAnswers && !(o.asks == 1 && o.at-o.sent >= trips*h.clean.most && o.tripAfter(h, o.at)) && ahead(o.end, o.psn) >= int32(manyAnswers) && 2*o.requests.Packets >= uint64(ahead(o.end, o.psn)) {
 		return true // all of these were lost before, or nothing was: if one of many packets had been lost, a NAK would have come (IBTA 9.7.5.2.8); unless what was lost is the only answer that was asked for
@@ -247,9 +257,6 @@ func (t *timing) reaction() int64 {
 	}
 	return t.turn.least * 9 / 10
 }
-
-// tooSoon reports whether so long after a response the requester can't have got it yet.
-func (t *timing) tooSoon(after int64) bool { return after > 0 && after < t.reaction() }
 
 // conclude counts an episode.
 func (o *episode) conclude(h *Half) {

@@ -16,7 +16,9 @@ func (o *episode) doubt(h *Half, cause Cause) *doubt {
 	case o.flags&wentOn == 0:
 		return &d.last
 	case o.answer != 0 && o.beyond != 0:
-		d.asked.add(o.at - o.sent)
+		if age := o.at - o.sent; o.flags&sameAgain == 0 || age < d.asked.least*3/2 || age > d.asked.most*5/2 { // a time-out may double
+			d.asked.add(age)
+		}
 		d.silent.add(o.silent)
 		d.reacted.add(o.at - o.beyond)
 		return &d.reads
@@ -75,12 +77,6 @@ func (d *doubt) number() (n uint64) {
 		n += uint64(e)
 	}
 	return n
-}
-
-// stoodStill reports whether all that was sent again too early was one packet, though the round trips of others are far shorter: something stood still once.
-func (h *Half) stoodStill() bool {
-	const trips, enough = 8, 3
-	return h.doubts.begun < 2 && h.clean.n >= enough && h.doubts.waited.least > trips*h.clean.most
 }
 
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK

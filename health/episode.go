@@ -107,7 +107,7 @@ func (r *repeat) sendsAgain(h *Half, p *Packet, unseen bool, before int64) {
 		}
 	}
 	if returnsData(p.Opcode) {
-		h.reads.again(p, (h.next+h.loose)&packet.PSNMask, h.reach())
+		h.reads.again(p, (h.next+h.loose)&packet.PSNMask, h.reach(), h.newest)
 		r.reads = r.at
 	}
 	h.probes.drop(p.PSN)
@@ -124,6 +124,9 @@ func (r *repeat) lateAgain(h *Half, p *Packet, before int64) bool {
 		return r.at != 0 && h.ids.older(p.ID) && (r.active || p.Time-before < h.silence())
 	}
 	d := ahead(p.PSN, r.skipped)
+	if since, asked := r.sinceAsked(h, p); asked && h.naks.n > 0 && since+tick >= h.naks.least*3/4 {
+		return false
+	}
 	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && p.Time-before < h.silence()
 }
 
@@ -243,7 +246,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	m := h.answers.mark(p.PSN)
 	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
 		o.came = m.at
-	} else if h.hasAnswer(p.PSN) {
+	} else if ahead(h.answers.acked, p.PSN) > 0 && h.reads.holes.find(p.PSN) < 0 {
 		o.answer, o.passed = h.answers.latest, 1
 		if !o.mayObey(h) { // else the NAK that it obeys is an earlier one than that which acknowledges it
 			o.answer = max(o.answer, h.answers.at)
@@ -263,7 +266,9 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 		}
 	}
 	if o.flags&ofRead != 0 {
-		o.beyond = h.reads.responseBeyond(h, p)
+		if o.beyond = h.reads.responseBeyond(h, p); o.nak <= o.back && o.beyond > o.back && o.flags&refusedBefore == 0 && !h.jumbled() { // who goes back has done with the NAKs before
+			o.nak, o.flags = 0, o.flags&^itself
+		}
 		set(part, h.recent.between(p.PSN))
 		set(upstream, o.flags&(part|itself) == part|itself && !unseen && (h.flags&goesBackN != 0 || r.at == 0)) // a NAK is for the first PSN of a request
 		set(behindLost, o.answer != 0 && h.reads.passedLast(h, p.PSN))
@@ -276,7 +281,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 			o.sent = h.reads.heardAt((p.PSN - 1) & packet.PSNMask)
 		}
 	}
-	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0 && o.silent < shortest) // and it is no time-out
+	set(unforeseen, o.rnr+o.beyond == 0 && o.flags&itself == 0)
 	set(droppedHere, h.own.n+int(h.own.ack) > 0 && o.byGateway(h))
 	return o
 }

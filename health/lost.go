@@ -26,7 +26,8 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack { // what is asked for may have been overtaken
+	const few = 4
+	if late := h.OutOfOrder + h.overtaken; h.LostDownstream <= late || h.mostlyOwn(h.LostDownstream) || late > 0 && h.LostDownstream == h.lostAsked+h.lostBack && (h.lostAsked > 0 || h.LostDownstream <= few*late) { // what is asked for may have been overtaken
 		return Verdict{}, false
 	}
 	if h.Lead > 0 && h.LostDownstream == h.lostBack { // whether a response came before the READ that seems to ask for it again isn't known
@@ -86,13 +87,13 @@ func ackLoss(c *Connection, i int) (Verdict, bool) {
 
 func reordering(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	n, asked := max(h.OutOfOrder, h.overtaken), h.overtaken // here, or behind
-	if h.Lead > 0 {
-		n = h.OutOfOrder
+	n, asked, lost := max(h.OutOfOrder, h.overtaken), h.overtaken, h.LostUpstream+h.LostDownstream // here, or behind
+	if h.Lead > 0 {                                                                                // as for losses
+		n, lost = h.OutOfOrder, lost-min(h.lostBack, lost)
 	}
 	const part = 4 // of what was asked for: else that was for another reason
 	// Some that were lost, and sent again at once, look as if they were late.
-	if n < 3 || n <= h.LostUpstream+h.LostDownstream+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
+	if n < 3 || n <= lost+c.notCaptured()+h.EarlyAnswers || h.flags&oneWay == 0 && (asked == 0 || part*asked < h.Episodes[NAKSequence]) {
 		return Verdict{}, false
 	}
 	effect := "the receiver takes each for a loss"
@@ -109,7 +110,10 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.copies < 3+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets) {
+	const few, most = 3, 20
+	all := h.Requests.Packets + h.Responses.Packets*min(h.Messages[ReadOp]+h.Messages[Atomic], 1)
+	each := h.Duplicates >= few && most*h.Duplicates >= (most/2-1)*all && most*h.Duplicates <= (most/2+1)*all && h.OutOfOrder == 0 // nobody sends all again, each once
+	if !each && (h.copies < few+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets)) {
 		return Verdict{}, false
 	}
 	v := Verdict{
@@ -117,7 +121,7 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
 		Advice:   "look for a loop, or a device that copies packets",
 	}
-	switch all := h.Requests.Packets + h.Responses.Packets; {
+	switch all = h.Requests.Packets + h.Responses.Packets; {
 	case h.Duplicates > all-all/5: // a packet came more than five times; four are the two ports of two switches
 		v.Evidence = fmt.Sprintf("a packet came %d times on average (%d copies), and was not sent again by the requester so often", all/max(all-h.Duplicates, 1), h.Duplicates)
 		v.Advice = "look for a forwarding loop (does the TTL fall from copy to copy?), or a mirror whose output is mirrored, too"

@@ -13,7 +13,7 @@ type reads struct {
 	from    uint32
 	upTo    uint32      // before which one: what had been sent then
 	latter  uint32      // the PSN of the latest of these READs
-	rounds  [2]int64    // when the requester last went back to READs, and before that
+	rounds  [2]int64    // when the requester last went back to READs, and before that, or sent something new
 	seen    uint32      // the PSN after the highest of a response at that time
 	newest  int64       // time of the latest response that had not passed before
 	filled  int64       // time of the latest one that was missing before
@@ -60,12 +60,12 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, upTo uint32, reach int32) {
+func (r *reads) again(p *Packet, upTo uint32, reach int32, newest int64) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > reach {
 		r.from = p.PSN
 	}
 	if ahead(p.PSN, r.latter) <= 0 || r.asked == 0 {
-		r.rounds = [2]int64{p.Time, r.rounds[0]}
+		r.rounds = [2]int64{p.Time, max(r.rounds[0], newest)}
 	}
 	r.asked, r.seen, r.upTo, r.latter = p.Time, r.next, upTo, p.PSN
 }
@@ -128,7 +128,7 @@ func (r *reads) readResponse(h *Half, p *Packet) {
 			r.holes.add(r.next, min(uint32(d), r.restOfRead(h, uint32(d))), p.Time, !h.recent.since(r.next))
 		}
 	case d < 0:
-		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && r.rounds[0]-r.rounds[1] >= atOnce { // else it was asked for twice
+		if before > r.asked+h.shortestTrip() && p.Time-before < atOnce && (h.twins() || r.rounds[0]-r.rounds[1] >= atOnce) { // else it was asked for twice
 			h.copied[1].add(&h.Counts, p, false)
 			return
 		}
@@ -205,11 +205,15 @@ func (r *reads) readAgain(h *Half, p *Packet, heard, back bool) {
 	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0 && ahead(p.PSN, r.upTo) < 0
 	if i >= 0 {
 		h.ReadGoodput += uint64(p.Data)
+		since := int64(0)
+		if i < r.holes.n {
+			since = r.holes.list[i].at
+		}
 		switch {
-		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip()), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
+		case repeated && (r.ids.older(p.ID) || p.Time-r.asked < h.shortestTrip() && !h.recent.asked(p.PSN, since, p.Time-h.shortestTrip())), !repeated && (h.Requests.Packets > 0 || r.ids.older(p.ID)):
 			repeated = false
 			h.OutOfOrder++
-		case repeated && (i == r.holes.n || r.holes.list[i].at <= r.asked): // else it may be of what was asked for before, and late
+		case repeated && since <= r.asked: // else it may be of what was asked for before, and late
 			h.LostUpstream++
 		}
 		r.holes.fill(i, p.PSN, 1)
@@ -254,7 +258,7 @@ func (r *repeat) of(at int64) *episode {
 
 // responseBeyond is when the first response passed beyond the one that a READ asks for again, since it was last asked for; 0: none did.
 func (r *reads) responseBeyond(h *Half, p *Packet) (first int64) {
-	after := r.heardAt((p.PSN - 1) & packet.PSNMask) // when the requester began to expect the one that is missing, at the earliest
+	after := max(r.heardAt((p.PSN-1)&packet.PSNMask)-1, 0) // when the requester began to expect the one that is missing, at the earliest; many pass in a tick of the capture's clock
 	if after == 0 && r.covers(p.PSN) {
 		after = r.asked
 	}

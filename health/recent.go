@@ -19,16 +19,12 @@ type sent struct {
 
 // add notes a request.
 func (r *recent) add(p *Packet) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), headersOf(p), p.Time}
-	r.at++
-}
-
-// headersOf is 0 for packets without a payload: a READ's size is that of its responses.
-func headersOf(p *Packet) uint8 {
-	if p.Data == 0 {
-		return 0
+	headers := uint8(0) // a READ's size is that of its responses
+	if p.Data > 0 {
+		headers = uint8(p.Opcode.HeadersLen())
 	}
-	return uint8(p.Opcode.HeadersLen())
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), headers, p.Time}
+	r.at++
 }
 
 func clamp(bytes uint32) uint16 { return uint16(min(bytes, 1<<16-1)) }
@@ -41,6 +37,17 @@ func (r *recent) find(psn uint32) *sent {
 		}
 	}
 	return nil
+}
+
+// asked reports whether a READ that has a PSN was sent between two times, ns.
+func (r *recent) asked(psn uint32, from, to int64) bool {
+	for i := r.at - min(r.at, uint32(len(r.list))); i != r.at; i++ {
+		s, next := &r.list[i%uint32(len(r.list))], &r.list[(i+1)%uint32(len(r.list))]
+		if s.read && s.time >= from && s.time <= to && ahead(psn, s.psn-1) >= 0 && (i+1 == r.at || ahead(next.psn-1, psn) > 0 || ahead(next.psn, s.psn) <= 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // since reports whether a request with a PSN, or one before it, is in the list: then all that followed are.

@@ -46,7 +46,9 @@ func (c *Connection) window(i int) (evidence, advice string) {
 
 func incomplete(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.NotCaptured < 2 || h.lateOnly() || h.Lead > 0 { // a single one may have passed before the first packet
+	few := 2 + h.EarlyAnswers // a single one may have passed before the first packet, and what is recorded behind its answer was captured
+	// Without answers, or if other clocks were corrected, what comes late and what doesn't come look the same.
+	if h.NotCaptured < few || h.lateOnly() && (h.NotCaptured < few+h.OutOfOrder || h.flags&answered == 0) || h.Lead > 0 && h.EarlyAnswers == 0 {
 		return Verdict{}, false
 	}
 	of := h.Requests.Packets + h.NotCaptured

@@ -56,11 +56,6 @@ func (t *timing) obeys(after int64) bool {
 	return after < limit && t.beforeTimeOut(after)
 }
 
-// obeyedBefore reports whether the requester had got a NAK when it went back before, so that it reacted to it then, and not now, much later than usual.
-func (t *timing) obeyedBefore(at, back, now int64) bool {
-	return t.naks.n > 1 && back-at >= t.naks.least && now-at > 4*t.naks.least+ms/4
-}
-
 // farAway reports whether the requester obeys NAKs late, as it is far: always after the same time, which isn't its time-out, as far as that and how far it is are known.
 func (t *timing) farAway() bool {
 	return t.slowly.n > 1 && (t.back == 0 || t.slowly.least < 4*t.back) && t.slowly.most-t.slowly.least < t.slowly.least/32 && (t.Interval.n == 0 || t.slowly.most < t.Interval.least*3/4)
@@ -72,7 +67,7 @@ func (t *timing) fastest() int64 {
 	if t.naks.n == 0 || t.implied.n == 0 {
 		return 0
 	}
-	return max(t.naks.least, t.implied.least) * 3 / 4
+	return max(t.naks.least, t.implied.least)*3/4 - atOnce // its line may be busy
 }
 
 // beforeTimeOut reports whether a requester that goes back this long after a response can't have waited for a whole time-out since.
@@ -93,6 +88,8 @@ func (t *timing) quickest() (least int64, known bool) {
 	switch {
 	case t.naks.n > 1:
 		return t.naks.least, true
+	case t.implied.n > 1:
+		return t.implied.least, true
 	case t.back > 0:
 		return t.back, true
 	case t.turn.n >= enough && t.naks.n > 0:

@@ -404,7 +404,7 @@ func TestEachVerdict(t *testing.T) {
 		{"a sender that pauses for 40 ms after each message", "", pauses},
 		{"a sender that has two messages at a time", "", windows(packet.RCWriteOnly, 300)},
 		{"CNPs to a sender that does not slow down, and more after its last packet", IgnoresCNP, outlived},
-		{"each message of 64 packets comes twice, sooner than it can be sent again", "", twice(64)},
+		{"each message of 64 packets comes twice, sooner than it can be sent again", Duplication, twice(64)},
 		{"CNPs to a sender that waits for ACKs most of the time", "", limited},
 		{"one direction only, in which the same packets come again and again", Unexplained, again},
 		{"answers come when the time-out has long expired", ShortTimeOut, hasty},

@@ -52,32 +52,20 @@ type rates struct{ precision, recall float64 }
 // reached is by 10,000 captures, reachedByFew by those of the default run, which are another sample.
 var (
 	reached = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
-		health.ShortTimeOut:   {goalPrecision, 86},
-		health.IgnoresCNP:     {goalPrecision, 80},
-		health.LossUpstream:   {98, 92},
-		health.LossDownstream: {goalPrecision, 92},
-		health.AckLoss:        {96.5, 75.5},
+		health.IgnoresCNP:     {goalPrecision, 88.5},
+		health.LossUpstream:   {98, 93.5},
+		health.LossDownstream: {goalPrecision, 93},
+		health.AckLoss:        {96.5, 78.5},
 		health.Reordering:     {goalPrecision, 89},
-		health.Duplication:    {goalPrecision, 94},
 		health.SlowReceiver:   {98.5, 79},
-		health.BlackHole:      {goalPrecision, 88},
-		health.WindowLimit:    {goalPrecision, 62.5},
 		health.Unexplained:    {98.5, goalRecall},
-		health.Incomplete:     {goalPrecision, 85.5},
+		health.Incomplete:     {goalPrecision, 94.5},
 	}}
 	reachedByFew = bounds{goalCauses, goalWrongCauses, goalFalseAlarms, map[string]rates{
-		health.ShortTimeOut:   {95, 75},
-		health.IgnoresCNP:     {98, 42},
-		health.LossUpstream:   {95, 78},
-		health.LossDownstream: {goalPrecision, 80},
-		health.AckLoss:        {86, 40},
-		health.Reordering:     {goalPrecision, 81},
-		health.Duplication:    {97, 88},
-		health.SlowReceiver:   {98, 60},
-		health.BlackHole:      {96, 88},
-		health.WindowLimit:    {goalPrecision, 55},
-		health.Unexplained:    {96, goalRecall},
-		health.Incomplete:     {goalPrecision, 84},
+		health.IgnoresCNP:   {goalPrecision, 90},
+		health.AckLoss:      {goalPrecision, 80},
+		health.SlowReceiver: {goalPrecision, 60},
+		health.Unexplained:  {96, goalRecall},
 	}}
 )
 

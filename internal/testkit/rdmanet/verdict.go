@@ -36,6 +36,7 @@ const (
 	fewSmall    = 16   // packets of a size that passes: that the peer goes down behind them is a coincidence
 	fewMarked   = 10   // packets
 	fewCNPs     = 64   // packets, by which a sender that obeys has become slower in any case: by 0.25 % each at the least (health/run.go)
+	mostWindow  = 128  // packets, of any NIC that is drawn
 	firstCNPs   = 8    // those that a sender must have obeyed: less than half of its rate is left
 	fewAnswers  = 20   // of each receiver
 	fewRequests = 64   // packets of one direction
@@ -295,16 +296,24 @@ func (j *judge) bigPackets() {
 	j.hold(j.full() && most >= 4 && answered, "mtu-black-hole")
 }
 
-// copies: packets that come twice.
+// copies: packets that come twice. A copy of which the capture has not the original looks like one.
 func (j *judge) copies() {
-	n := 0
+	n, more, seen := 0, false, map[*Packet]bool{}
 	for i := range j.capture.Records {
-		r := &j.capture.Records[i]
-		if p := r.Packet; p != nil && p.Half == j.half && p.data() && (r.Twin || p.CopyOf != nil) {
+		p := j.capture.Records[i].Packet
+		if p == nil || p.Half != j.half || !p.data() {
+			continue
+		}
+		more = more || p.CopyOf != nil
+		if p.CopyOf != nil {
+			p = p.CopyOf
+		}
+		if seen[p] {
 			n++
 		}
+		seen[p] = true
 	}
-	if n > 0 {
+	if n > 0 || more {
 		j.hold(n >= fewCopies && j.capture.readable(j.half.Conn.NIC), "duplicate-packets")
 	}
 }
@@ -358,7 +367,11 @@ func (j *judge) congestion() {
 					if cnps++; cnps == firstCNPs {
 						asked = p.Arrived
 					}
-					if since >= 2*c.NIC.Window {
+					waits := c.NIC.Window
+					if marked > 0 { // in a queue before the capture, which doesn't show how many: as many as any sender may have on their way
+						waits = mostWindow
+					}
+					if since >= waits+c.NIC.Window {
 						more++
 					}
 				}
