@@ -202,8 +202,7 @@ func (h *Half) take(p *Packet, what passed, before int64, hole bool) {
 		h.repeat.sendsAgain(h, p, false, before)
 	case what == late:
 		h.OutOfOrder++
-		h.repeat.lateOnes[h.repeat.lates%8] = p.PSN + 1
-		h.repeat.lates++
+		h.repeat.noteLate(p.PSN)
 		h.repeat.noteAgain(p, 1)
 	default:
 		h.copied[0].add(&h.Counts, p, h.hops.elsewhere(p, 0, h.Requests.Packets) || h.ids.known(p.ID))

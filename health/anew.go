@@ -39,12 +39,11 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		return known
 	}
 	read, begins := p.Opcode.Role() == packet.ReadRequest, placeOf(p.Opcode)&first != 0
-	s, d, late := h.recent.find(p.PSN), ahead(p.PSN, h.next), p.Time-h.Begun-h.after
+	s, d := h.recent.find(p.PSN), ahead(p.PSN, h.next)
 	switch {
 	case counted && d < 0 && begins:
 		return perhaps
-	case d >= 0 && d <= int32(h.loose), h.repeat.latest != 0 && h.repeat.latestPSN == p.PSN, // it was sent again before
-		h.after != 0 && p.PSN == h.base && max(late, -late) < h.after/16: // or another connection has begun as long ago
+	case d >= 0 && d <= int32(h.loose), h.outstandingAt(p):
 		return known
 	case h.flags&answered == 0, h.flags&blind != 0:
 		if d < 0 && begins {
@@ -61,6 +60,12 @@ func (c *Connection) begins(from int, p *Packet) beginning {
 		return anew
 	}
 	return perhaps
+}
+
+// outstandingAt reports whether a requester has sent a packet again before, or another connection has begun with it as long ago as with this one.
+func (h *Half) outstandingAt(p *Packet) bool {
+	late := p.Time - h.Begun - h.after
+	return h.repeat.latest != 0 && h.repeat.latestPSN == p.PSN || h.after != 0 && p.PSN == h.base && max(late, -late) < h.after/16
 }
 
 // answersTo is how many answers have passed to a request, and to what is behind it.

@@ -101,12 +101,7 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.early.note(acked, p.Time)
 	}
 	if h.repeat.n > 0 {
-		if carriesData(p.Opcode) {
-			h.repeat.noteResponse(p.PSN, p.Time)
-		} else if p.Syndrome>>5 == 0 {
-			s := h.recent.find(p.PSN)
-			h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks || h.flags&unasked != 0))
-		}
+		h.toEpisodes(acked, p)
 	} else if h.Responses.Packets <= firstAnswers {
 		if s := h.recent.find(p.PSN); s != nil && !s.asks && !s.read {
 			h.flags |= unasked
@@ -151,6 +146,16 @@ func (h *Half) timed(o *probe, now int64) {
 	h.clean.add(took)
 }
 
+// toEpisodes shows an answer to the episodes.
+func (h *Half) toEpisodes(acked uint32, p *Packet) {
+	if carriesData(p.Opcode) {
+		h.repeat.noteResponse(p.PSN, p.Time)
+	} else if p.Syndrome>>5 == 0 {
+		s := h.recent.find(p.PSN)
+		h.repeat.noteAnswer(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks || h.flags&unasked != 0))
+	}
+}
+
 // finish completes the counts of a copy.
 func (h *Half) finish() {
 	if h.pending.set {
@@ -179,4 +184,9 @@ func (h *Half) unresolved() {
 	lost, missed := h.reads.unresolved(h)
 	h.LostUpstream += lost
 	h.NotCaptured += missed
+}
+
+// hasAnswer reports whether the answer to a request has passed here.
+func (h *Half) hasAnswer(psn uint32) bool {
+	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
 }

@@ -9,7 +9,7 @@ func (o *episode) causeOf(h *Half) Cause {
 		return Unknown
 	case o.rnr != 0 && h.obeysRNR(o.at-o.rnr, o.timer):
 		return RNR
-	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && o.at-o.rnr >= h.reaction():
+	case o.rnr != 0 && o.at-o.rnr < o.timer*4/5 && !h.tooSoon(o.at-o.rnr):
 		return Unknown // it was asked to wait longer
 	case o.nak != 0 && h.beforeTimeOut(o.at-o.nak) && o.flags&refusedBefore != 0:
 		return RNR
@@ -180,7 +180,7 @@ const manyAnswers = 6
 // onItsWay reports whether the answer that had passed before an episode can't have come to the requester yet.
 func (o *episode) onItsWay(h *Half) bool {
 	after := o.at - o.answer
-	return after < h.back*9/10 || after > 0 && after < h.reaction() && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
+	return after < h.back*9/10 || h.tooSoon(after) && (o.flags&ofRead == 0 || h.mayTimeOut(o.silent) || 2*after < h.reaction())
 }
 
 // implied reports whether a requester asks for a READ response again because one beyond it came: as long after that as it takes to react. If it may have timed
@@ -257,6 +257,9 @@ func (t *timing) reaction() int64 {
 	}
 	return t.turn.least * 9 / 10
 }
+
+// tooSoon reports whether so long after a response the requester can't have got it yet.
+func (t *timing) tooSoon(after int64) bool { return after > 0 && after < t.reaction() }
 
 // conclude counts an episode.
 func (o *episode) conclude(h *Half) {

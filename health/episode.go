@@ -246,7 +246,7 @@ func (r *repeat) opening(h *Half, p *Packet, unseen bool, before int64) episode 
 	m := h.answers.mark(p.PSN)
 	if m != nil && m.at > p.Time { // what the packet is was said only after its answer
 		o.came = m.at
-	} else if ahead(h.answers.acked, p.PSN) > 0 && h.reads.holes.find(p.PSN) < 0 {
+	} else if h.hasAnswer(p.PSN) {
 		o.answer, o.passed = h.answers.latest, 1
 		if !o.mayObey(h) { // else the NAK that it obeys is an earlier one than that which acknowledges it
 			o.answer = max(o.answer, h.answers.at)

@@ -111,7 +111,10 @@ func reordering(c *Connection, i int) (Verdict, bool) {
 func duplication(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	const few, most = 3, 20
-	all := h.Requests.Packets + h.Responses.Packets*min(h.Messages[ReadOp]+h.Messages[Atomic], 1)
+	all := h.Requests.Packets
+	if h.Messages[ReadOp]+h.Messages[Atomic] > 0 {
+		all += h.Responses.Packets
+	}
 	each := h.Duplicates >= few && most*h.Duplicates >= (most/2-1)*all && most*h.Duplicates <= (most/2+1)*all && h.OutOfOrder == 0 // nobody sends all again, each once
 	if !each && (h.copies < few+h.OutOfOrder || 8*h.copies < h.Duplicates || !h.twins() && h.Duplicates < 4*(h.AgainRequests.Packets+h.AgainResponses.Packets)) {
 		return Verdict{}, false

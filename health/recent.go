@@ -19,12 +19,16 @@ type sent struct {
 
 // add notes a request.
 func (r *recent) add(p *Packet) {
-	headers := uint8(0) // a READ's size is that of its responses
-	if p.Data > 0 {
-		headers = uint8(p.Opcode.HeadersLen())
-	}
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), headers, p.Time}
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, clamp(p.Data), p.AckReq, returnsData(p.Opcode), headersOf(p), p.Time}
 	r.at++
+}
+
+// headersOf is 0 for packets without a payload: a READ's size is that of its responses.
+func headersOf(p *Packet) uint8 {
+	if p.Data == 0 {
+		return 0
+	}
+	return uint8(p.Opcode.HeadersLen())
 }
 
 func clamp(bytes uint32) uint16 { return uint16(min(bytes, 1<<16-1)) }

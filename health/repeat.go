@@ -116,6 +116,11 @@ func (r *repeat) noteAgain(p *Packet, psns uint32) {
 // clear reports whether a packet was sent once only: after the latest time-out.
 func (r *repeat) clear(psn uint32) bool { return r.latest == 0 || ahead(psn, r.latestEnd) >= 0 }
 
+func (r *repeat) noteLate(psn uint32) {
+	r.lateOnes[r.lates%8] = psn + 1
+	r.lates++
+}
+
 func (r *repeat) wasLate(psn uint32) bool {
 	for _, late := range r.lateOnes {
 		if late != 0 && near(psn, late-1) {

@@ -4,13 +4,17 @@ import "fmt"
 
 // Duration gives ns in a unit that suits, such as "8.4 ms".
 func Duration(ns int64) string {
-	for _, u := range [...]struct {
-		from, unit float64
-		format     string
-	}{{2 * 3600e9, 3600e9, "%.1f h"}, {120e9, 60e9, "%.1f min"}, {1e9, 1e9, "%.3g s"}, {1e6, 1e6, "%.3g ms"}, {1e3, 1e3, "%.3g us"}} {
-		if float64(ns) >= u.from {
-			return fmt.Sprintf(u.format, float64(ns)/u.unit)
-		}
+	switch {
+	case ns >= 2*3600e9:
+		return fmt.Sprintf("%.1f h", float64(ns)/3600e9)
+	case ns >= 120e9:
+		return fmt.Sprintf("%.1f min", float64(ns)/60e9)
+	case ns >= 1e9:
+		return fmt.Sprintf("%.3g s", float64(ns)/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.3g ms", float64(ns)/1e6)
+	case ns >= 1e3:
+		return fmt.Sprintf("%.3g us", float64(ns)/1e3)
 	}
 	return fmt.Sprintf("%d ns", ns)
 }

@@ -7,8 +7,7 @@ import "fmt"
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() || // a requester that waits for its receiver sends again at odd times
-		h.doubts.begun < 2 && rtt.n >= 3 && h.doubts.waited.least > 8*rtt.most { // one packet, though the round trips of others are far shorter: something stood still once
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() || h.stoodStill() { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
@@ -74,10 +73,7 @@ func blackHole(c *Connection, i int) (Verdict, bool) {
 	if b.Stuck.data < 512 || h.NAKs[0] == 0 && !b.inTime(h) || b.Passed.sum() >= b.Stuck.sum() || !b.heard && (b.Passed == (size{}) || b.Passed.data >= b.Stuck.data || ahead(b.again, h.base) < coincidence) { // the peer may have gone down just then
 		return Verdict{}, false
 	}
-	passed, ip := "smaller packets pass", uint32(40)
-	if c.End[0].Addr.Is4() {
-		ip = 20
-	}
+	passed := "smaller packets pass"
 	switch {
 	case b.Passed.data >= b.Stuck.data:
 		passed = fmt.Sprintf("with %d bytes of headers fewer they are", b.Stuck.headers-b.Passed.headers)
@@ -88,8 +84,15 @@ func blackHole(c *Connection, i int) (Verdict, bool) {
 		Weight:   h.Retransmissions().Packets + 1,
 		Evidence: fmt.Sprintf("no packet with %d bytes of payload or more was ever acknowledged, in spite of %d attempts; %s", b.Stuck.data, max(b.attempts, stuckTries), passed),
 		Advice: fmt.Sprintf("a link on the path has an MTU below %d bytes of IP: raise it there, or lower the path MTU of the QP (the interface's MTU at both hosts)",
-			b.Stuck.sum()+ip+8+12+4),
+			b.Stuck.sum()+ipOverhead(c)),
 	}, true
+}
+
+func ipOverhead(c *Connection) uint32 {
+	if c.End[0].Addr.Is4() {
+		return 20 + 8 + 12 + 4
+	}
+	return 40 + 8 + 12 + 4
 }
 
 // LinkLocal is advice about such addresses.

@@ -59,7 +59,7 @@ func (c *Connection) judge(i int) (all []Verdict) {
 	return slices.DeleteFunc(all, func(v Verdict) bool {
 		switch v.Name {
 		case LossUpstream, LossDownstream, NoAnswer:
-			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.NAKs[0] == 0 && 7*h.LostDownstream < h.Episodes[Spurious]) // so few may be spurious, too
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) && h.LostDownstream <= uint64(h.repeat.tries)+1 || has(Asymmetric) || has(ShortTimeOut) && h.rare(h.LostDownstream))
 		case AckLoss:
 			return has(ShortTimeOut) && 2*h.AcksLost < h.Episodes[Spurious]
 		case Asymmetric:
@@ -81,6 +81,9 @@ func (c *Connection) perhapsMissed(h *Half) uint64 {
 	const times = 4 // as many as there should be, as it misses several in a row
 	return min(missed, 1+times*missed*(h.Episodes[NAKSequence]+h.Episodes[Implied])/max(h.Requests.Packets+h.Responses.Packets, 1))
 }
+
+// rare reports whether so few losses may be time-outs that were not known to be spurious.
+func (c *Counts) rare(lost uint64) bool { return c.NAKs[0] == 0 && 7*lost < c.Episodes[Spurious] }
 
 // lateAfterAll is how many packets came that had been sent again, and weren't copied by what copies others: they may be those that seemed to be lost.
 func (c *Counts) lateAfterAll() uint64 {
