@@ -18,16 +18,16 @@
 // then the times that the path and both ends take are known best. The rules are in the order of their proof:
 //
 //   - an RNR NAK or a NAK for just that packet, obeyed in the usual time: not much later than this requester reacts to what passes here (timing.obeys). A NAK
-//     acknowledges all before it, so who goes back to an earlier packet doesn't obey it. If a responder that isn't ready sends both (Soft-RoCE does), both are
+//     acknowledges all before it, so who goes back to an earlier packet doesn't obey it, nor does who has gone back since, if a response beyond a missing one came after that. If a responder that isn't ready sends both (Soft-RoCE does), both are
 //     obeyed, one after the other;
 //   - a response beyond the one that is missing, or a NAK that acknowledges it, likewise. If the requester may have timed out, the missing one did not pass, or
-//     those before it did, or it is known how long the requester takes, and it took just that long;
+//     those before it did, or it is known how long the requester takes, and it took just that long, or it has waited as long for other answers;
 //   - it comes to the requester on the path of a NAK, so neither is obeyed much sooner than the other. If packets don't pass here in order and both passed, either
 //     may be the reason: the cause is unknown;
 //   - a requester's timer runs since it sent the packet, or went back, at the latest: sooner than a time-out can be, a READ is asked for again because of an
 //     implied NAK, if anything beyond it was answered. If nothing was, and no NAK passed, the clocks of the directions differ, or the capture misses frames;
 //   - a time-out is spurious if an answer to an earlier transmission comes after it: sooner than a round trip, or more answers than packets that can have
-//     caused them, if all was sent again and not just the only answer may have been lost, or one that can't have come to the requester yet;
+//     caused them, if all was sent again and not just the only answer may have been lost, or one that can't have come to the requester yet, or the first one comes as long after the first transmission as the last one after the last;
 //   - answers come in the order of what they answer: only those that precede the answer to something new are compared with what was sent again before that;
 //   - it follows a loss if a NAK or an answer had passed for longer than the requester ever takes to react (not known where packets
 //     pass out of order), or just behind one that the requester has got, as it goes back to what that left, or none had long after a round trip, or fewer answers come than transmissions that ask for one, unless a response beyond the one that is
@@ -48,7 +48,7 @@
 //
 // A requester that goes back sends all that follows (unless it has never done so), and nobody asks for the last packet alone, as a NAK needs one behind it.
 // So a packet that comes again alone was late or copied, and so were several in a row if something new follows before the rest was sent again. Several in a row
-// up to the latest were sent again, unless the capture has each packet twice (copies.end).
+// up to the latest were sent again, unless the capture has each packet twice (copies.end): nobody sends all again, each once.
 //
 // After a silence, a message that begins at a PSN that was passed may be of another connection of the same QPs (anew.go). The MSN of the next answer tells: a
 // responder counts on, or from 0. Until then, and if it isn't in the capture, the cause is unknown.

@@ -1,5 +1,7 @@
 package health
 
+import "math"
+
 // run are CNPs that keep coming to a sender. What waits in a queue when the first one comes still passes as fast as the queue empties. So the rate while the
 // first CNPs come is compared with the one after all has passed that may have been on its way then. A sender that obeys is slower by then, or the CNPs are fewer.
 //
@@ -29,7 +31,8 @@ const (
 	runLeast = 12_500_000.  // bytes/s: NICs do not go below a least rate of up to 100 Mbit/s
 	runOften = 10_000.      // CNPs/s: sooner after one another than a reaction point's timer ends (300 us)
 	runBytes = 65_536.      // bytes to a CNP: fewer than twice its byte counter counts: it makes up for half of what it fell
-	runLong  = 64           // CNPs in which it falls by more than a tenth, at the least that it falls by each (0.25 % at 10,000 a second)
+	runFalls = 0.9975       // it falls to this with each, at the least, at 10,000 a second
+	runLong  = 64           // CNPs in which that is more than a tenth
 )
 
 // cnpOfRun notes a CNP of a run.
@@ -93,5 +96,5 @@ func (r *Reaction) judgeRun() {
 func (s *run) lasts() bool {
 	before, _ := rate(s.marks[2], s.parts[0])
 	after, _ := rate(s.parts[0], s.marks[3])
-	return after*10 >= before*9
+	return after >= before*min(0.9, math.Pow(runFalls, float64(s.marks[3].CNPs-s.marks[2].CNPs)/2))
 }
