@@ -18,7 +18,7 @@ func putFoldedCRC(b *byte, n int)
 var folds = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ
 
 // foldTable multiplies 16 octets with n blocks behind them by x^128n: x^(128n+32) mod P for the first eight octets, x^(128n-32) mod P for the others, at n-1.
-var foldTable = func() (t [foldMost / 16][2]uint64) {
+var foldTable = func() (t [foldMost / 16][2]uint64) { //nolint:unused // icrc_amd64.s reads it
 	power := uint32(1 << 31) // x^0, the highest power in the lowest bit
 	for n := range 32 + 128*len(t) {
 		if n%128 == 96 {
