@@ -80,9 +80,9 @@ func (d *doubt) number() (n uint64) {
 }
 
 // stoodStill reports whether all that was sent again too early was one packet, though the round trips of others are far shorter: something stood still once.
-func (h *Half) stoodStill() bool {
+func (d *doubts) stoodStill(clean *span) bool {
 	const trips, enough = 8, 3
-	return h.doubts.begun < 2 && h.clean.n >= enough && h.doubts.waited.least > trips*h.clean.most
+	return d.begun < 2 && clean.n >= enough && d.waited.least > trips*clean.most
 }
 
 // decide concludes all episodes, and says of those that are in doubt whether they were spurious. Loss is rare: if most packets were sent again although no NAK

@@ -7,7 +7,7 @@ import "fmt"
 func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	n, rtt := h.Retransmitted[Spurious], h.clean
-	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() || h.stoodStill() { // a requester that waits for its receiver sends again at odd times
+	if h.Episodes[Spurious] < 2 || h.mostlyOwn(h.Episodes[Spurious]) || h.RNRNAKs > h.Episodes[Spurious] || h.Episodes[Spurious] <= c.notCaptured() || h.doubts.stoodStill(&h.clean) { // a requester that waits for its receiver sends again at odd times
 		return Verdict{}, false
 	}
 	trip := rtt.mean
